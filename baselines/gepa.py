@@ -15,6 +15,7 @@ without sources begins with 0, and its speedups are over the framework's calls.
 
 from __future__ import annotations
 
+from ascend_gym.core.best import speedup
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
@@ -33,7 +34,7 @@ from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient, Reading, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
-from baselines.package_link import Child, require_package, speedup
+from baselines.package_link import Child, require_package
 
 _SUPPORTED = "0.1."
 
@@ -169,7 +170,7 @@ def _scores(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str,
     """Return the speedup of each case over the baseline's; that of the operator for cases without latency."""
     own = {case.case_id: case.latency_us for case in baseline.cases}
     now = {case.case_id: case.latency_us for case in result.cases}
-    overall = speedup(baseline.latency_us, result.latency_us)
+    overall = speedup(baseline.latency_us, result.latency_us) or 0.0
     return {
         case.case_id: overall and (speedup(own.get(case.case_id), now.get(case.case_id)) or overall)
         for case in spec.cases

@@ -24,6 +24,7 @@ from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import case_fields, render_sources, system_message, task_fields
+from ascend_gym.search.llm.sheets import calls_for
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.llm.tools import Toolbox
 from ascend_gym.search.model_client import ModelClient, candidate_reader
@@ -176,7 +177,8 @@ class Iterate:
 
     def _proposal(self, number: int) -> Proposal:
         island = self._islands[number]
-        toolbox = Toolbox(island.result) if self._with_tools else None
+        shown = (call.name for call in calls_for(self._spec, island.best))
+        toolbox = Toolbox(island.result, shown) if self._with_tools else None
         reading = self._model_client.read(
             self._messages(island, toolbox),
             candidate_reader(island.best),

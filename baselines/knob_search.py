@@ -49,7 +49,7 @@ class KnobSearch:
             seed=derived_seed(seed, "knob-search"),
         )
         self._study = optuna.create_study(sampler=sampler)
-        self._dice = random.Random(derived_seed(seed, "knob-search", "first generation"))
+        self._rng = random.Random(derived_seed(seed, "knob-search", "first generation"))
         self._trials: dict[str, optuna.Trial] = {}  # by candidate, of the generation that is awaited
         self._ready: list[Proposal] = []
         self._known = {spec.baseline.digest}
@@ -106,9 +106,9 @@ class KnobSearch:
         by_rule: dict[str, list[Knob]] = defaultdict(list)
         for knob in self._knobs:
             by_rule[knob.rule].append(knob)
-        knobs = list(by_rule.values())[int(self._dice.random() * len(by_rule))]
-        knob = knobs[int(self._dice.random() * len(knobs))]
-        position = 1 + int(self._dice.random() * len(knob.site.choices))
+        knobs = list(by_rule.values())[int(self._rng.random() * len(by_rule))]
+        knob = knobs[int(self._rng.random() * len(knobs))]
+        position = 1 + int(self._rng.random() * len(knob.site.choices))
         return {**dict.fromkeys(self._space, 0), knob.name: position}
 
     def _origin(self, trial: optuna.Trial) -> Mapping[str, object]:

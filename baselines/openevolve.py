@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any
 
+from ascend_gym.core.best import speedup
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
@@ -30,7 +31,7 @@ from ascend_gym.search.model_client import Answer, ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_program import ProgramText
-from baselines.package_link import Child, require_package, speedup
+from baselines.package_link import Child, require_package
 
 FEATURES = ("complexity", "vector_busy")
 
@@ -220,7 +221,7 @@ class OpenEvolve:
 
 def _verdict(result: EvalResult, baseline: EvalResult, *, written: bool = True) -> dict[str, Any]:
     """Return the metrics and the feedback by which OpenEvolve goes on; what is not written has fitness 0."""
-    fitness = speedup(baseline.latency_us, result.latency_us) if written else 0.0
+    fitness = (speedup(baseline.latency_us, result.latency_us) if written else None) or 0.0
     busy = (result.mean_profile or {}).get("aiv_vec_ratio", 0.0) if fitness else 0.0
     return {
         "metrics": {"combined_score": fitness, "vector_busy": busy},

@@ -21,7 +21,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -30,6 +29,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ascend_gym.core.child_process import ChildProcess
 from ascend_gym.core.config import child_environment
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.private_folder import PrivateFolder
@@ -54,11 +54,6 @@ def require_package(package: str, title: str, supported: str) -> None:
     if not found.startswith(supported):
         needed = f"method {package} needs {title} {supported}x, and {found} is installed"
         raise MisuseError(f"{needed}: pip install 'ascend-gym[{package}]'")
-
-
-def speedup(before_us: float | None, after_us: float | None) -> float:
-    """Return how many times faster it became; 0 where one of the latencies is missing."""
-    return before_us / after_us if before_us and after_us else 0.0
 
 
 class Channel:
@@ -140,37 +135,20 @@ class Child:
         """
         self._package = package
         self._folder = PrivateFolder()
-        ours, theirs = socket.socketpair()
-        ours.settimeout(_SILENCE_LIMIT_S)
-        self._channel = Channel(ours)
+        variables = child_environment(PYTHONUTF8="1", TMPDIR=str(self._folder.path), **environment)
         try:
-            with theirs:
-                self._process = self._start(command, theirs.fileno(), environment)
+            self._child = ChildProcess(command, cwd=self._folder.path, env=variables)
         except OSError as error:
-            self._channel.close()
             self._folder.remove()
             raise InfrastructureError(f"{package} could not be started: {error}") from error
+        self._child.line.settimeout(_SILENCE_LIMIT_S)
+        self._channel = Channel(self._child.line)
         self._closed = False
-
-    def _start(
-        self, command: Sequence[str], descriptor: int, environment: Mapping[str, str]
-    ) -> subprocess.Popen[bytes]:
-        with (self._folder.path / "messages").open("wb") as messages:
-            return subprocess.Popen(
-                [*command, str(descriptor)],
-                cwd=self._folder.path,
-                env=child_environment(PYTHONUTF8="1", TMPDIR=str(self._folder.path), **environment),
-                stdin=subprocess.DEVNULL,
-                stdout=messages,
-                stderr=messages,
-                pass_fds=[descriptor],
-                start_new_session=True,
-            )
 
     @property
     def pid(self) -> int:
         """Its process id, which is also that of its process group."""
-        return self._process.pid
+        return self._child.process.pid
 
     def question(self) -> dict[str, Any] | None:
         """Wait for what it asks next; ``None`` when it has ended well.
@@ -211,24 +189,22 @@ class Child:
             return
         self._closed = True
         self._channel.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
+        self._child.kill()
         try:
             _wait_until_gone(self.pid)
         finally:
+            self._child.close()
             self._folder.remove()
 
     def _exit_status(self) -> int | None:
         """Wait for its end and return the exit status; ``None`` if it goes on."""
         try:
-            return self._process.wait(_END_TIMEOUT_S)
+            return self._child.process.wait(_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return None
 
     def _failed(self, how: str) -> InfrastructureError:
-        written = (self._folder.path / "messages").read_text("utf-8", errors="replace").splitlines()
-        quoted = "\n".join(written[-_QUOTED_LINES:]) or "(nothing)"
+        quoted = "\n".join(self._child.said().splitlines()[-_QUOTED_LINES:]) or "(nothing)"
         return InfrastructureError(f"{self._package} {how}; its last messages:\n{quoted}")
 
 

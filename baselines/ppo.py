@@ -45,8 +45,6 @@ from baselines.ppo_checkpoints import (
 from baselines.ppo_module import PolicyModule
 from baselines.ppo_policy import OBSERVATIONS, save_policy
 
-"""Episodes of an iteration; more where the runners cannot share them evenly."""
-
 ENVIRONMENT = "ascend_gym:AscendOp-v0"  # with the module's name, remote runners find it too
 ALGORITHM_FOLDER = "algorithm"
 TENSORBOARD_FOLDER = "tensorboard"

@@ -126,7 +126,11 @@ def serve(
     chip: Chip = None,
     workers: Workers = None,
     devices: Annotated[
-        int | None, typer.Option(min=0, help="How many of them may run a candidate at a time; 0 means all.")
+        int | None,
+        typer.Option(
+            min=0,
+            help="How many of them may run candidates at a time, each at most two runs of one; 0 means all.",
+        ),
     ] = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None,
     cache_limit_gib: Annotated[

@@ -25,7 +25,7 @@ from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, DeviceInfo, Diagnostic, OpSpec, Phase, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
-from ascend_gym.suite.inputs import Array, stored_array
+from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
 
 DEFAULT_LIMIT_BYTES = 256 * 2**20
 Outputs = Sequence[Sequence[Array]]
@@ -34,7 +34,7 @@ _LIBC = ctypes.CDLL(None)
 _LIBC.memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _CHUNK_BYTES = 1 << 20
 _INDEX_NAME = "index.json"
-_DIGEST_BYTES = 32
+_FORMAT = 2  # of an entry; digests were others before
 _Attributes = tuple[int, int, int, int, int]
 
 
@@ -54,8 +54,8 @@ class GuardedFile:
 
 
 def file_digest(path: Path) -> str:
-    """Return the BLAKE2b hex digest of a file's bytes (twice as fast as SHA-256 without its instructions)."""
-    hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    """Return the SHA-256 hex digest of a file's bytes (processors have instructions for it)."""
+    hasher = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             hasher.update(chunk)
@@ -84,6 +84,13 @@ class UnchangedFiles:
                 message = f"the run changed {file.label}, which is read-only: write nothing but the outputs"
                 return Diagnostic(phase=Phase.GUARD, message=message)
         return None
+
+    def note(self, files: Iterable[GuardedFile]) -> None:
+        """Take files as they are now, which this process has just written and digested."""
+        for file in files:
+            attributes = _attributes(file.path)
+            if attributes is not None:
+                self._seen[file.path] = attributes
 
     def forget(self, files: Iterable[GuardedFile]) -> None:
         """Drop what is known about files."""
@@ -283,7 +290,7 @@ class CaseDataCache:
             remove_tree(data.folder)
 
     def _entry(self, spec: OpSpec, case: Case, seed: int, audited: bool) -> Path:
-        identity = (self._harness, spec.folder_digest, case, seed, audited)
+        identity = (_FORMAT, self._harness, spec.folder_digest, case, seed, audited)
         return self._folder / digest_of("case_data", *identity)
 
     def _generate(self, entry: Path, oracle: Oracle, case: Case, seed: int, audited: bool) -> None:
@@ -298,17 +305,21 @@ class CaseDataCache:
                 "insensitive": insensitivities(oracle, case, inputs, expected) if audited else (),
             }
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
-            _rename_unless_there(scratch, entry)
+            if _renamed_unless_there(scratch, entry):
+                self.unchanged.note(_read(entry, case).files)
         finally:
             remove_tree(scratch)  # gone already after a rename
 
 
-def _rename_unless_there(source: Path, target: Path) -> None:
+def _renamed_unless_there(source: Path, target: Path) -> bool:
+    """Rename a folder, and return whether it has become the target or another process was faster."""
     try:
         source.rename(target)
     except OSError:
-        if not (target / _INDEX_NAME).is_file():  # otherwise another process was faster with equal data
+        if not (target / _INDEX_NAME).is_file():
             raise
+        return False
+    return True
 
 
 def _write_arrays(folder: Path, prefix: str, groups: Sequence[Sequence[Array]]) -> list[list[dict[str, Any]]]:
@@ -319,13 +330,13 @@ def _write_arrays(folder: Path, prefix: str, groups: Sequence[Sequence[Array]]) 
 
 
 def _write_array(path: Path, array: Array) -> dict[str, Any]:
-    np.ascontiguousarray(array).tofile(path)
+    write_array(path, array)
     path.chmod(0o444)
     return {
         "file": path.name,
         "dtype": array.dtype.name,
         "shape": array.shape,
-        "digest": file_digest(path),
+        "digest": hashlib.sha256(array_bytes(array)).hexdigest(),
     }
 
 

@@ -220,7 +220,7 @@ class CaseRunner:
             on_run()
             verdict = self._judge(case, run, data)
             given_up, run = [run], replace(run, outputs=())
-            threading.Thread(target=given_up.clear).start()  # large outputs take as long as judging them
+            _give_up(given_up)
             return finish(case, run, verdict) if isinstance(verdict, Verdict) else verdict
         finally:
             self.backend.cleanup(run)
@@ -256,6 +256,11 @@ class CaseRunner:
             return None
         self.case_data.forget(data)
         return CaseResult(case_id=case.case_id, status=Status.GUARD_REJECTED, diagnostics=(complaint,))
+
+
+def _give_up(held: list[RunOutput]) -> None:
+    """Drop the last references to runs in passing: freeing large outputs takes as long as judging them."""
+    threading.Thread(target=held.clear).start()
 
 
 def _insensitive(data: CaseData) -> Diagnostic:

@@ -21,7 +21,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import stored_array
+from ascend_gym.suite.inputs import stored_array, write_array
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
@@ -74,9 +74,9 @@ class Coverage:
                 sum(map(len, kind)) for kind in ([f.reached for f in files], [f.lines for f in files])
             )
             sides.append(f"{side} {reached} of {all_lines} lines")
-        told = [f"reached: {', '.join(sides)}"]
-        told += [f"no case reaches {place}" for place in self.missed()]
-        return [*told, *(f"not run: {failure}" for failure in self.failures)]
+        lines = [f"reached: {', '.join(sides)}"]
+        lines += [f"no case reaches {place}" for place in self.missed()]
+        return [*lines, *(f"not run: {failure}" for failure in self.failures)]
 
     def missed(self) -> list[str]:
         """Return the places that no case reaches, as ``FILE:FIRST-LAST``."""
@@ -176,9 +176,9 @@ def _run_case(
     return failure or _add_kernel(kernel, outcome.stdout.decode("ascii", "replace"), tally)
 
 
-def _add_kernel(kernel: KernelBuild, told: str, tally: _Tally) -> Failure | None:
+def _add_kernel(kernel: KernelBuild, printed: str, tally: _Tally) -> Failure | None:
     """Add what a run prints at its end: a line with the digits of vector and of cube cores."""
-    rows = [line.split("\t") for line in told.splitlines() if line.startswith("reached\t")]
+    rows = [line.split("\t") for line in printed.splitlines() if line.startswith("reached\t")]
     if not rows:
         message = "the kernel prints more than is kept, so that what it reaches is not known: print less"
         complaint = Diagnostic(phase=Phase.RUN_KERNEL, message=message)
@@ -196,7 +196,7 @@ def _written_inputs(spec: OpSpec, case: Case, seed: int, folder: Path) -> list[l
     for number, arrays in enumerate(oracle_for(spec).inputs(case, seed)):
         row = [folder / f"input_{number}_{index}.bin" for index in range(len(arrays))]
         for path, array in zip(row, arrays, strict=True):
-            stored_array(array).tofile(path)
+            write_array(path, stored_array(array))
         written.append(row)
     return written
 

@@ -23,6 +23,7 @@ from npu_daemon.simulator.compiler import (
     compiler_version,
     system_libraries,
 )
+from npu_daemon.simulator.toolchain import toolchain_state
 
 _MARKS = {"ok": "ok", "warning": "warning", "missing": "MISSING"}
 _MODULES = ("gymnasium", "ml_dtypes", "numpy", "prometheus_client", "pydantic", "tree_sitter", "typer", "zmq")
@@ -84,7 +85,7 @@ def examine(settings: DaemonSettings) -> Report:
 
     A check that fails to run is reported as a finding.
     """
-    own: tuple[_Check, ...] = (_modules, _compiler, _sandbox, _cache)
+    own: tuple[_Check, ...] = (_modules, _compiler, _simulator, _sandbox, _cache)
     return Report(
         simulator=tuple(finding for check in own for finding in _run(check, settings)),
         cann=tuple(finding for check in CANN_CHECKS for finding in _run(check, settings)),
@@ -115,6 +116,14 @@ def _compiler(settings: DaemonSettings) -> list[Finding]:
         remedy = "install ascend-gym again, with its dependencies, for a Python on the GNU C library"
         return [missing("compiler", str(error), remedy)]
     return [ok("compiler", f"{compiler_version()} in {compiler_folder()}")]
+
+
+def _simulator(settings: DaemonSettings) -> list[Finding]:
+    """Say whether the simulator is built; nothing where the compiler is missing (``_compiler``)."""
+    try:
+        return [ok("simulator's programs", toolchain_state(settings.cache_dir))]
+    except InfrastructureError:
+        return []
 
 
 def _sandbox(settings: DaemonSettings) -> list[Finding]:

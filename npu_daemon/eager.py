@@ -1,7 +1,7 @@
 """Prices of framework calls, for operators without sources; no call is made.
 
 Each call launches one kernel. Its price is the minimum time of its traffic on the chip plus the overhead of
-the best hand-written kernels of its kind (chip file, benchmarks/framework_calls.py).
+the best hand-written kernels of its kind (chip file, benchmarks/fidelity/framework_calls.py).
 """
 
 from __future__ import annotations

@@ -27,11 +27,13 @@ from ascend_gym.core.protocols import Built
 from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalRequest, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.case_runner import CaseRunner, PassedCase
+from npu_daemon.processors import spare_processor
 
-FRESH_SEEDS = 4
+# Sets of other values. Whoever knows the code knows them all: it is secret values that tell a candidate which
+# recognises values. With a second set, one that was fitted to messages about the first does not always pass.
+FRESH_SEEDS = 2
 _OTHER_VALUES, _SAME_VALUES = 1, 2
 _NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
-_LOAD = Path("/proc/loadavg")
 SECRET_NAME = "second_look.secret"
 _SECRET_BYTES = 32
 
@@ -168,15 +170,6 @@ def second_look(
         if results[-1].status is not Status.OK:
             break
     return results
-
-
-def spare_processor() -> bool:
-    """Whether two programs can run now without taking a processor from what runs already."""
-    try:
-        running = int(_LOAD.read_text("ascii").split()[3].partition("/")[0])  # this thread included
-    except (OSError, ValueError, IndexError):
-        return False
-    return running < len(os.sched_getaffinity(0))
 
 
 def _smallest(cases: Sequence[Case]) -> Case:

@@ -13,7 +13,7 @@ from ascend_gym.core.config import DAEMON_SETTING_PREFIX, cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import MeasureProtocol
-from ascend_gym.core.toml_file import read_toml, unknown_key
+from ascend_gym.core.toml_file import first_problem, read_toml
 from npu_daemon.broker.fair_queue import Quota
 from npu_daemon.cache_folder import DEFAULT_LIMIT_GIB
 from npu_daemon.cann.configuration import CannSettings
@@ -224,15 +224,7 @@ def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
     try:
         return DaemonSettings.model_validate(values)
     except ValidationError as error:
-        problem = error.errors()[0]
-        name = ".".join(str(part) for part in problem["loc"])
-        shown = (
-            f"{DAEMON_SETTING_PREFIX}{name.replace('.', '_').upper()}" if source == "environment" else name
-        )
-        unknown = problem["type"] == "extra_forbidden"
-        said = (
-            unknown_key(DaemonSettings, problem["loc"])
-            if unknown
-            else f"{problem['msg']}; got {problem['input']!r}"
-        )
-        raise MisuseError(f"{source}: {shown}: {said}") from error
+        name, reason = first_problem(error, DaemonSettings)
+        if source == "environment":
+            name = f"{DAEMON_SETTING_PREFIX}{name.replace('.', '_').upper()}"
+        raise MisuseError(f"{source}: {name}: {reason}") from error

@@ -16,6 +16,7 @@ from traces import Pricer
 
 from ascend_gym import cli
 from ascend_gym.client import DaemonOptions, LocalDaemon
+from ascend_gym.core.config import ENV_CACHE
 from ascend_gym.core.protocols import Evaluation
 from ascend_gym.core.records import (
     Candidate,
@@ -200,6 +201,11 @@ import numpy as np
 def reference(inputs, attributes):
     return {"y": inputs["x"].astype(np.float64) * attributes["scale"]}
 """
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what is built between test runs, and leave the user's cache alone."""
+    os.environ[ENV_CACHE] = str(config.cache.mkdir("simulator"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

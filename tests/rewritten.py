@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from conftest import make_candidate
 
-from ascend_gym.rewrites.library import rule_named
+from ascend_gym.rewrites.library import REWINDS, RULES
 from ascend_gym.rewrites.rule import Rule
 
 HOST = "op_host/toy.cpp"
 KERNEL = "op_kernel/toy.cpp"
+
+
+def rule_named(name: str) -> Rule:
+    """Return the rule or rewind with that name."""
+    return next(rule for rule in (*RULES, *REWINDS) if rule.name == name)
 
 
 def in_function(body: str) -> str:

@@ -37,9 +37,9 @@ def gxx_linker() -> list[str]:
     return [gxx(), f"-B{Path(gxx()).parent}"]
 
 
-def sanitizing_store(folder: Path) -> ObjectStore:
-    """Return a store that compiles with g++, which brings the libraries of the sanitizers."""
-    return ObjectStore(folder, (gxx(),), call_tool([gxx(), "--version"]))
+def sanitizing_store(cache_dir: Path) -> ObjectStore:
+    """Return the store of a cache that compiles with g++, which brings the libraries of the sanitizers."""
+    return ObjectStore(cache_dir / "sanitized", (gxx(),), call_tool([gxx(), "--version"]))
 
 
 def sanitized_program(
@@ -60,7 +60,7 @@ def sanitized_program(
         Part(flags, source, folder / f"{source.parent.name}-{source.stem}.o")
         for source in (*sources, *(SOURCES / name for name in shared))
     ]
-    sanitizing_store(cache_dir / "sanitized").compile_all(compiled)
+    sanitizing_store(cache_dir).compile_all(compiled)
     objects = [str(part.target) for part in compiled]
     call_tool([*gxx_linker(), "-rdynamic", *SANITIZER_FLAGS, *objects, "-ldl", "-o", str(program)])
     return program

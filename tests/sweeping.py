@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.sweep.executors import LocalExecutor
-from ascend_gym.sweep.jobs import Job
+from ascend_gym.sweep.jobs import SweepJob
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.sweep_state import DaemonSlots, SweepLoop, SweepState
 
@@ -22,7 +22,7 @@ def parent_of(pid):
 def make_job(seed, **directives):
     settings = {"method": "best-of-n", "seed": seed, "budget": 10, **directives}
     text = json.dumps(settings).encode()
-    return Job(f"best-of-n/toy/seed{seed}", "best-of-n", "core/toy", seed, 10, "910B2", text)
+    return SweepJob(f"best-of-n/toy/seed{seed}", "best-of-n", "core/toy", seed, 10, "910B2", text)
 
 
 def unbroken_journals(root, seeds):

@@ -14,10 +14,10 @@ from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import Chip, load_chip
 
 MAGIC = b"ASIMTRC\n"
-VERSION = 5
+VERSION = 6
 HEAD_BYTES = 16  # of a record, before its operands and its scalar work
 BLOCK = 9  # class of scalar work: basic blocks of the library
-FETCHED = 13  # instructions of the kernel's own code that the block had not executed before
+FETCHED = 14  # instructions of the kernel's own code that the block had not executed before
 IN_FULL = b"\0"  # before a record that is written as it lies in memory
 S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
@@ -281,18 +281,18 @@ class Pricer:
         self._program, self._folder, self._cube, self._mixed = program, folder, cube, mixed
         self._chip: Chip = load_chip(chip).when_cold() if cold else load_chip(chip)
 
-    def text(self, blocks: Iterable[bytes]) -> str:
-        """Return what the pricing program prints."""
-        trace, chip, tensors = (self._folder / name for name in ("trace", "chip", "tensors"))
+    def text(self, blocks: Iterable[bytes], tensors: str = "") -> str:
+        """Return what the pricing program prints, with lines ``in|out ADDRESS BYTES NAME`` of tensors."""
+        trace, chip, ranges = (self._folder / name for name in ("trace", "chip", "tensors"))
         trace.write_bytes(trace_of(blocks, cube=self._cube, mixed=self._mixed))
         chip.write_text(self._chip.pricing_text())
-        tensors.write_text("")
-        command = [str(self._program), str(trace), str(chip), str(tensors)]
+        ranges.write_text(tensors)
+        command = [str(self._program), str(trace), str(chip), str(ranges)]
         return subprocess.run(command, capture_output=True, text=True, timeout=180, check=True).stdout
 
-    def price(self, blocks: Iterable[bytes]) -> dict[str, Any]:
+    def price(self, blocks: Iterable[bytes], tensors: str = "") -> dict[str, Any]:
         """Return the price of a launch: cycles, microseconds, counters of each core."""
-        answer: dict[str, Any] = json.loads(self.text(blocks))
+        answer: dict[str, Any] = json.loads(self.text(blocks, tensors))
         return answer
 
     def task_us(self, blocks: Iterable[bytes]) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.ascend_craft.pass_prompts import ONE_PASS, PassPrompts, Step
+from agents.ascend_craft.pass_prompts import ONE_PASS, PassPrompts, PassQuestion
 from agents.ascend_craft.settings import Lowering
 from ascend_gym.core.protocols import Builder, Message
 from ascend_gym.core.records import Candidate, Case, Diagnostic, EvalResult, OpSpec, Phase
@@ -138,7 +138,7 @@ class ModelLowerer:
         self._spec, self._model_client, self._builds = spec, model_client, builds
         self._prompts = PassPrompts(spec, examples)
         one = lowering is Lowering.ONE_PASS
-        self._steps = [ONE_PASS] if one else [Step(each.value, (each,)) for each in Pass]
+        self._steps = [ONE_PASS] if one else [PassQuestion(each.value, (each,)) for each in Pass]
         self._builder: Builder | None = None
         self._asked = 0
         self._repairs: Counter[str] = Counter()  # by program
@@ -185,13 +185,15 @@ class ModelLowerer:
                 return None
         return candidate.rewritten(tiling=text)
 
-    def _to_blame(self, result: EvalResult) -> Step:
+    def _to_blame(self, result: EvalResult) -> PassQuestion:
         """Return the pass whose work a failure is looked for in."""
         if len(self._steps) == 1:
             return self._steps[0]
         return self._steps[list(Pass).index(pass_to_blame(result, self._spec))]
 
-    def _filled(self, step: Step, messages: Sequence[Message], base: Candidate, *, may_keep: bool) -> Lowered:
+    def _filled(
+        self, step: PassQuestion, messages: Sequence[Message], base: Candidate, *, may_keep: bool
+    ) -> Lowered:
         """Ask for a pass until what it made builds, up to ``MAX_REPAIRS`` times more.
 
         Args:
@@ -225,7 +227,7 @@ class ModelLowerer:
             objections.append(objection)
             if len(objections) > MAX_REPAIRS:
                 note = {"pass": step.name, "builds": builds, "objections": list(objections)}
-                ending = "does not build" if builds else "has no usable answer"
+                ending = "does not build" if usable else "has no usable answer"
                 problem = f"pass {step.name} {ending} after {MAX_REPAIRS} repairs: {objection}"
                 return Lowered(None, problem, tuple(calls), (note,))
             fault = f"{'That does not build' if usable else 'That answer cannot be used'}: {objection}"

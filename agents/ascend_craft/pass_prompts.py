@@ -22,7 +22,7 @@ _MAX_ANSWER_CHARS = 6000  # of an earlier answer that is quoted
 
 
 @dataclass(frozen=True)
-class Step:
+class PassQuestion:
     """One question: the passes that it asks for.
 
     Attributes:
@@ -34,7 +34,7 @@ class Step:
     passes: tuple[Pass, ...]
 
 
-ONE_PASS = Step("all", tuple(Pass))
+ONE_PASS = PassQuestion("all", tuple(Pass))
 
 
 class PassPrompts:
@@ -50,12 +50,14 @@ class PassPrompts:
         self._spec = spec
         self._example = example_for(spec, examples)
 
-    def question(self, step: Step, text: str, verified: Verified, candidate: Candidate) -> list[Message]:
+    def question(
+        self, step: PassQuestion, text: str, verified: Verified, candidate: Candidate
+    ) -> list[Message]:
         """Return the question for a step: its rules, and the program with the files of the step before."""
         return [self._system(step, verified), self._task(step, text, candidate)]
 
     def complaint(
-        self, step: Step, text: str, verified: Verified, candidate: Candidate, fault: str
+        self, step: PassQuestion, text: str, verified: Verified, candidate: Candidate, fault: str
     ) -> list[Message]:
         """Return the question to mend what a step made, after its candidate was evaluated."""
         task = self._task(step, text, candidate)
@@ -70,7 +72,7 @@ class PassPrompts:
             Message("user", render("lower_repair", package=__package__, fault=fault, sources=sources)),
         ]
 
-    def _system(self, step: Step, verified: Verified) -> Message:
+    def _system(self, step: PassQuestion, verified: Verified) -> Message:
         rules = "".join(self._rules_of(each, verified) for each in step.passes)
         count = len(step.passes)
         text = render(
@@ -86,7 +88,7 @@ class PassPrompts:
         calls = {"calls": "\n".join(_calls(verified))} if one is Pass.STAGES else {}
         return render(f"lower_{one.value}", package=__package__, **calls)
 
-    def _task(self, step: Step, text: str, candidate: Candidate) -> Message:
+    def _task(self, step: PassQuestion, text: str, candidate: Candidate) -> Message:
         task = "the whole translation" if len(step.passes) > 1 else f"pass {step.name}"
         content = render(
             "lower_task",
@@ -113,7 +115,7 @@ def _calls(verified: Verified) -> Iterator[str]:
         yield f"  - {name}(dst, {', '.join(operands)}, n): `{call}`; {operation.notes}"
 
 
-def _shown(example: Example, step: Step) -> str:
+def _shown(example: Example, step: PassQuestion) -> str:
     """Return an example of a step: its program, and what the step makes of the files before it."""
     after = example.lowered(step.passes[-1])
     before = {} if len(step.passes) > 1 else _before(example, step.passes[0])

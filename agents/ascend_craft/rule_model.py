@@ -66,9 +66,9 @@ class RuleModel:
         return lower(verify(parse(program), interface_of(self._spec), self._spec.cases), upto)
 
     def _answer(self, texts: dict[str, str], upto: Pass, *, first: bool, seed: int) -> str:
-        dice = Random(seed)
-        if first and dice.random() < self._fault_rate:
-            fault = dice.choice(_FAULTS[upto])
+        rng = Random(seed)
+        if first and rng.random() < self._fault_rate:
+            fault = rng.choice(_FAULTS[upto])
             texts = {path: fault(text) for path, text in texts.items()}
         return "\n".join(render_file(path, text) for path, text in texts.items())
 

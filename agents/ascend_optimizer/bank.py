@@ -121,6 +121,10 @@ class ExperienceBank:
         """Return what is known of operators but ``operator`` (id or name) and near twins of it."""
         return ExperienceBank(each for each in self if not are_kin(each.operator, operator))
 
+    def gaining(self, least: float) -> ExperienceBank:
+        """Return what is known of changes that made an operator more than ``least`` times as fast."""
+        return ExperienceBank(each for each in self if each.speedup > least)
+
     def save(self, path: Path) -> None:
         """Write the bank to ``path`` in one step: the file is the old or the new one, never half of it."""
         lines = [canonical_json(experience.model_dump(mode="json")) + "\n" for experience in self]

@@ -11,14 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from agents.ascend_optimizer.experience import Experience
 from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory, evaluate, is_better
-from agents.ascend_optimizer.markers import code_tokens
 from agents.ascend_optimizer.retrieval import ExperienceRetriever, Retrieved
 from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.template import PACKAGE
+from ascend_gym.core.cpp_text import code_tokens
 from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec, Sources
 from ascend_gym.core.text import well_formed
@@ -99,28 +100,33 @@ def read_diagnosis(answer: str) -> tuple[str, str]:
 
 
 def only_shared_constants_differ(before: Candidate, after: Candidate) -> bool:
-    """Say whether T differs, comments apart, at most in integers that the new K gives to the same name.
+    """Say whether T differs, comments apart, at most in integers that the new K agrees with.
 
-    Names are compared without underscores and case: ``BUFFER_NUM`` is ``bufferNum``.
+    Either K gives the integer to the same name, compared without underscores and case (``BUFFER_NUM`` is
+    ``bufferNum``), or its product with an integer of K stays (a number of cores and the part of each); each
+    integer of K accounts for one of T in this way.
     """
     if before.host == after.host:
         return True
-    shared = _constants(after.kernel)
+    known, shared = _constants(before.kernel), _constants(after.kernel)
+    gone, come = known - shared, shared - known
+    ratios = {
+        (name, Fraction(new, old)) for name, old in gone for same, new in come if name == same and old > 0
+    }
     old, new = before.texts, after.texts
-    return all(
-        _differs_only_in(shared, code_tokens(old[file.path]), code_tokens(new[file.path]))
-        for file in before.host.files
-    )
-
-
-def _differs_only_in(shared: set[_Constant], old: list[str], new: list[str]) -> bool:
-    if len(old) != len(new):
-        return False
-    return all(
-        _INTEGER.fullmatch(old[at]) and _defined(new, at) in shared
-        for at in range(len(old))
-        if old[at] != new[at]
-    )
+    scaled = set()
+    for file in before.host.files:
+        tokens, rewritten = code_tokens(old[file.path]), code_tokens(new[file.path])
+        if len(tokens) != len(rewritten):
+            return False
+        for at in (at for at in range(len(tokens)) if tokens[at] != rewritten[at]):
+            was, now = _defined(tokens, at), _defined(rewritten, at)
+            if was is None or now is None or (now not in shared and now[1] == 0):
+                return False
+            if now not in shared:
+                scaled.add((now[0], Fraction(was[1], now[1])))
+    offered = Counter(ratio for _, ratio in ratios)
+    return Counter(ratio for _, ratio in scaled) <= offered
 
 
 def _constants(sources: Sources) -> set[_Constant]:
@@ -236,13 +242,16 @@ def kernel_from_answer(
 ) -> Candidate | ParseProblem:
     """Return (T, the rewritten K), or what is wrong with the answer.
 
-    T is fixed, with one exception: the value of a constant that host and kernel both define, such as the
-    number of buffers by which the host cuts UB, changes with the kernel's or neither can.
+    T is fixed, with one exception: the value of a constant that the kernel's constants must agree with, such
+    as the number of buffers by which the host cuts UB, changes with them or neither can.
     """
     rewritten = candidate_from_answer(answer, incumbent, ending=ending)
     if isinstance(rewritten, ParseProblem) or only_shared_constants_differ(incumbent, rewritten):
         return rewritten
-    expected = "expected changes in op_kernel alone, or of constants that op_host and op_kernel both define"
+    expected = (
+        "expected changes in op_kernel alone, or of constants that op_host and op_kernel both define, or "
+        "whose product with one of op_kernel stays"
+    )
     return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
 
 

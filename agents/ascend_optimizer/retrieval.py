@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Protocol
 
 from agents.ascend_optimizer.bank import ExperienceBank
@@ -72,7 +73,6 @@ class Retriever:
         embedder: Embedder,
         key: str = RetrievalKey.BOTTLENECK_AND_APPLICABILITY,
         *,
-        one_per_motif: bool = True,
         least_score: float = 0.0,
     ) -> None:
         """Embed the bank.
@@ -81,8 +81,6 @@ class Retriever:
             bank: where to search.
             embedder: turns texts into vectors.
             key: ``bottleneck`` (version 1) or ``bottleneck+applicability`` (version 2).
-            one_per_motif: return only the best experience of each motif, so that the k differ in what
-                they advise; without it, the k best whatever their motifs.
             least_score: experiences that are less alike than this are not found, so that nothing may be.
 
         Raises:
@@ -90,14 +88,15 @@ class Retriever:
             MisuseError: there is no such key.
         """
         self._experiences = list(bank)
-        self._embedder, self._one_per_motif, self._least_score = embedder, one_per_motif, least_score
+        self._embedder, self._least_score = embedder, least_score
         texts = [retrieval_key(key).text_of(experience) for experience in self._experiences]
         self._vectors = embedder.embed(texts) if texts else None
 
     def top(self, query: str, k: int) -> list[Retrieved]:
         """Return up to ``k`` experiences, the most alike first; equal ones in the order of the bank.
 
-        Those below the least score are left out; there may be none.
+        Each is the best of its motif, so that they differ in what they advise. Those below the least
+        score are left out; there may be none.
 
         Raises:
             ModelError: the query's embedding could not be had.
@@ -108,27 +107,22 @@ class Retriever:
         alike = [index for index, score in enumerate(scores) if score >= self._least_score]
         order = sorted(alike, key=lambda index: (-scores[index], index))
         found = (Retrieved(self._experiences[index], scores[index]) for index in order)
-        return _first(k, found, self._one_per_motif)
+        return list(islice(_one_of_each_motif(found), k))
 
 
 class RandomRetriever:
     """Finds any experiences, whatever the query says: the ablation of retrieval."""
 
-    def __init__(self, bank: ExperienceBank, seed: int, *, one_per_motif: bool = True) -> None:
-        """Draw from ``bank``; equal seeds and queries give equal draws. ``one_per_motif`` as in Retriever."""
-        self._experiences, self._seed, self._one_per_motif = list(bank), seed, one_per_motif
+    def __init__(self, bank: ExperienceBank, seed: int) -> None:
+        """Draw from ``bank``; equal seeds and queries give equal draws."""
+        self._experiences, self._seed = list(bank), seed
 
     def top(self, query: str, k: int) -> list[Retrieved]:
-        """Return up to ``k`` experiences with score 0."""
+        """Return up to ``k`` experiences of different motifs with score 0."""
         rng = random.Random(int(digest_of("random retrieval", self._seed, query)[:16], 16))
         order = sorted(self._experiences, key=lambda _: rng.random())
-        return _first(k, (Retrieved(experience, 0.0) for experience in order), self._one_per_motif)
-
-
-def _first(k: int, found: Iterable[Retrieved], one_per_motif: bool) -> list[Retrieved]:
-    """Return the first ``k``, or the first ``k`` of different motifs."""
-    wanted = _one_of_each_motif(found) if one_per_motif else iter(found)
-    return [each for _, each in zip(range(k), wanted, strict=False)]
+        found = (Retrieved(experience, 0.0) for experience in order)
+        return list(islice(_one_of_each_motif(found), k))
 
 
 def _one_of_each_motif(found: Iterable[Retrieved]) -> Iterator[Retrieved]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from ascend_gym.chat.conversation import Conversation, Turn
+from ascend_gym.core.closing import Closing
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator, Message
 from ascend_gym.core.records import OpSpec
@@ -17,7 +17,7 @@ from ascend_gym.env.evaluation import Connection
 from ascend_gym.env.task import is_over
 
 
-class ChatSession:
+class ChatSession(Closing):
     """One episode at a time, played as a conversation.
 
     Args:
@@ -42,17 +42,9 @@ class ChatSession:
     ) -> None:
         self._conversation = Conversation(operator, chip=chip, **options)
         self._connection = Connection(daemon, chip, evaluator)
-        self._dice = np.random.default_rng()
+        self._rng = np.random.default_rng()
         self._episode: Episode | None = None
         self.turns = 0
-
-    def __enter__(self) -> ChatSession:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def episode(self) -> Episode:
@@ -81,10 +73,10 @@ class ChatSession:
             InfrastructureError: nothing could be evaluated.
         """
         if seed is not None:
-            self._dice = np.random.default_rng(seed)
+            self._rng = np.random.default_rng(seed)
         task = self._conversation.task
         task.set_options({} if operator is None else {"operator": operator})
-        spec = task.draw(self._dice)
+        spec = task.draw(self._rng)
         (result,) = self._connection.evaluate([task.baseline_request(spec)])
         self._episode, self.turns = task.begun(spec, result), 0
         return self._conversation.opening(self._episode)

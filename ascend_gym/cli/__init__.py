@@ -105,8 +105,8 @@ def _run() -> None:
     except InfrastructureError as error:
         _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
     except (OSError, sqlite3.Error) as error:  # a full disk, say
-        told = InfrastructureError(f"{error}{limit_hint(str(error))}")
-        _fail(told, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
+        failure = InfrastructureError(f"{error}{limit_hint(str(error))}")
+        _fail(failure, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
 
 
 def _fail(error: Exception, status: Status, exit_status: int) -> None:

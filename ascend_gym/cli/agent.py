@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LEXICAL_EMBEDDER = "lexical"
 _LEAST_SCORES = {LEXICAL_EMBEDDER: 0.13, "minilm": 0.36}  # nine of ten right answers reach them (measured)
+_LEAST_GAIN = 1.01  # of experience from the bank: what gains less is not worth its length in a prompt
 _PATIENCE = 3  # steps in vain; measured in docs/comparison.md
 _LEAST_SCORE = 0.1  # of other embedders, whose scores are not known
 
@@ -129,7 +130,8 @@ def retriever_of(
 ) -> ExperienceRetriever | None:
     """Return the source of experience; ``None`` if the ablations make it unnecessary.
 
-    By default the bank's experience with the operator itself, or with a near twin, is left out.
+    By default the bank's experience with the operator itself, or with a near twin, is left out, and always
+    what gained no more than a hundredth.
 
     Args:
         settings: settings of the run.
@@ -148,8 +150,8 @@ def retriever_of(
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
     known = bank_of(settings)
-    shown = known.without_kin_of(op_id) if settings.leave_one_out else known
-    bank = ExperienceBank([*shown, *learnt])
+    others = known.without_kin_of(op_id) if settings.leave_one_out else known
+    bank = ExperienceBank([*others.gaining(_LEAST_GAIN), *learnt])
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
     key = agent_settings(settings).retrieval_key

@@ -137,11 +137,11 @@ def _harvested(
     models = RunSettings(operator=spec.op_id, **settings.model_dump(include=_OF_MODELS))
     ledger = BudgetLedger(models.limits)
 
-    def told(step: Step) -> None:
+    def report(step: Step) -> None:
         tell(_line(spec, step, settings.budget))
 
     with opened_models(models, access, ledger, folder) as opened:
-        harvest = construct(spec, opened.offline, evaluator, ledger, folder, settings, on_event=told)
+        harvest = construct(spec, opened.offline, evaluator, ledger, folder, settings, on_event=report)
     for problem in harvest.problems:
         tell(f"{spec.op_id}: a pair was not distilled: {problem}")
     return harvest
@@ -155,7 +155,7 @@ def _line(spec: OpSpec, step: Step, budget: int) -> str:
     return f"{spec.op_id} {step.spent.evaluations}/{budget} {what}: {ended}"
 
 
-class Format(str, Enum):
+class BankFormat(str, Enum):
     """Export format of a bank."""
 
     MARKDOWN = "md"
@@ -208,7 +208,7 @@ def bank_build(
     request = BuildRequest(suite, tuple(op or ()), tuple(runs or ()), settings, out)
     began = time.monotonic()
     try:
-        bank = build_bank(request, ModelAccess.told(options), daemon, note)
+        bank = build_bank(request, ModelAccess.of(options), daemon, note)
     except KeyboardInterrupt as error:
         note("interrupted; the same command resumes it")
         raise typer.Exit(EXIT_INTERRUPTED) from error
@@ -237,8 +237,8 @@ def bank_show(
     for experience in shown:
         terminal.print(one_line(experience), soft_wrap=True)
     counts = Counter(experience.motif for experience in shown)
-    told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
-    terminal.print(f"{len(shown)} experiences; {len(counts)} motifs: {told or 'none'}", soft_wrap=True)
+    by_motif = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    terminal.print(f"{len(shown)} experiences; {len(counts)} motifs: {by_motif or 'none'}", soft_wrap=True)
 
 
 @app.command("query")
@@ -283,11 +283,11 @@ def bank_merge(
 @app.command("export")
 def bank_export(
     bank: BankFile = None,
-    form: Annotated[Format, typer.Option("--format", help="Markdown or JSON.")] = Format.MARKDOWN,
+    form: Annotated[BankFormat, typer.Option("--format", help="Markdown or JSON.")] = BankFormat.MARKDOWN,
 ) -> None:
     """Print a bank as a Markdown page or one JSON list."""
     from agents.ascend_optimizer.bank import bank_at, to_markdown
     from agents.ascend_optimizer.bank import to_json as bank_as_json
 
     exported = bank_at(bank)
-    typer.echo(to_markdown(exported) if form is Format.MARKDOWN else bank_as_json(exported))
+    typer.echo(to_markdown(exported) if form is BankFormat.MARKDOWN else bank_as_json(exported))

@@ -33,7 +33,7 @@ from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
 from ascend_gym.staged.examples import Examples
 from baselines.ppo_checkpoints import policy_digest, policy_path
 
-_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
+_RECORDED_ELSEWHERE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
 _OF_THE_AGENT = {
     "preset",
     "schedule",
@@ -48,7 +48,7 @@ _OF_THE_AGENT = {
     "least_score",
     "islands",
 }
-_CAME_LATE = {"lowering", "examples", "pass_builds", "builds", "tools"}  # there are journals without them
+_ADDED_LATER = {"lowering", "examples", "pass_builds", "builds", "tools"}  # there are journals without them
 
 
 class Method(str, Enum):
@@ -173,12 +173,12 @@ class RunSettings(BaseModel):
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not contain otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
-        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | self._left_out())
+        settings = self.model_dump(mode="json", exclude=_RECORDED_ELSEWHERE | self._left_out())
         if not isinstance(self.method, Method):
-            return {**told, **outside_methods.identity(self.method)}
+            return {**settings, **outside_methods.identity(self.method)}
         if self.method is Method.PPO:
-            return {**told, "policy": policy_digest(checkpoint_of(self))}
-        return {**told, **agent_identity(self)} if is_agent else told
+            return {**settings, "policy": policy_digest(checkpoint_of(self))}
+        return {**settings, **agent_identity(self)} if is_agent else settings
 
     def unused(self) -> str:
         """Say which settings were given that the method does not use; empty if there are none.
@@ -195,14 +195,14 @@ class RunSettings(BaseModel):
         return f"{self.method.value} does not use {options}" if given else ""
 
     def _left_out(self) -> set[str]:
-        """Return the settings that are those of other methods, or that are told only where they are used."""
+        """Return the settings of other methods, and those that are recorded only where they are used."""
         of_methods = set().union(*_OF_METHODS.values())
         if isinstance(self.method, Method):
-            own, told_where_used = _OF_METHODS.get(self.method, set()), _CAME_LATE
+            own, only_where_used = _OF_METHODS.get(self.method, set()), _ADDED_LATER
         else:
-            own = told_where_used = of_methods
+            own = only_where_used = of_methods
         fields = type(self).model_fields
-        at_default = {name for name in told_where_used if getattr(self, name) == fields[name].default}
+        at_default = {name for name in only_where_used if getattr(self, name) == fields[name].default}
         return (of_methods - own) | at_default
 
 

@@ -46,7 +46,7 @@ class ModelAccess:
     timeout_s: float = TIMEOUT_S
 
     @classmethod
-    def told(cls, options: Mapping[str, Any]) -> ModelAccess:
+    def of(cls, options: Mapping[str, Any]) -> ModelAccess:
         """Return what the options of a command say, by their names; those that it does not have are default.
 
         Raises:
@@ -129,11 +129,11 @@ def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Pat
     """Return the model of that name with recorded answers; the offline model costs nothing to ask again."""
     if _is_free(name, access):
         return model_named(name)
-    told = [name]
+    words = [name]
     if settings.temperature is not None:
-        told.append(f"at temperature {settings.temperature}")
+        words.append(f"at temperature {settings.temperature}")
     if settings.reasoning_effort is not None:
-        told.append(f"with reasoning effort {settings.reasoning_effort}")
+        words.append(f"with reasoning effort {settings.reasoning_effort}")
     llm: Llm | None = None
     if not access.replay:
         llm = model_named(
@@ -144,7 +144,7 @@ def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Pat
             limits=access.limits,
         )
     for path, mode in _tapes(access, folder):
-        llm = cassette = CassetteLlm(llm, path, mode, model=" ".join(told))
+        llm = cassette = CassetteLlm(llm, path, mode, model=" ".join(words))
         opened.callback(cassette.close)
     return cassette
 

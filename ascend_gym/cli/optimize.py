@@ -158,7 +158,7 @@ def optimize(
     as_json: Json = False,
 ) -> None:
     """Search for a faster implementation of an operator."""
-    settings, access = _settings_of(op, locals()), ModelAccess.told(locals())
+    settings, access = _settings_of(op, locals()), ModelAccess.of(locals())
     spec = operator_of(settings)
     with _new_run(spec, settings, out) as folder:
         _run(spec, settings, folder, daemon, access, in_flight, as_json)
@@ -201,7 +201,7 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
-    access = ModelAccess.told(locals())
+    access = ModelAccess.of(locals())
     settings = read_settings(folder)
     if settings.chip_file is not None:
         recall_chip(settings.chip, Path(settings.chip_file), "run")

@@ -37,24 +37,20 @@ EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRU
 OpDir = Annotated[
     Path | None, typer.Option(rich_help_panel=RUN, help="Folder of an operator of your own, named OP.")
 ]
-TilingFile = Annotated[
-    Path | None,
-    typer.Option(
+
+
+def _source(side: str) -> Any:
+    """Return the option of a file to use in place of one side of an operator."""
+    return typer.Option(
         exists=True,
         dir_okay=False,
         readable=True,
-        help="Tiling source to use instead of the operator's own.",
-    ),
-]
-KernelFile = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
-        readable=True,
-        help="Kernel source to use instead of the operator's own.",
-    ),
-]
+        help=f"{side} source to use instead of the operator's own.",
+    )
+
+
+TilingFile = Annotated[Path | None, _source("Tiling")]
+KernelFile = Annotated[Path | None, _source("Kernel")]
 Daemon = Annotated[
     list[str] | None,
     typer.Option(

@@ -12,7 +12,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
 from ascend_gym.suite.loader import list_operators
-from ascend_gym.sweep.merge import Format, Merged, export, import_runs, merge_stores, run_folders
+from ascend_gym.sweep.merge import ExportFormat, Merged, export, import_runs, merge_stores, run_folders
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
@@ -103,7 +103,9 @@ def runs_merge(
 def runs_export(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")],
     store: Store = RUNS / STORE_NAME,
-    file_format: Annotated[Format, typer.Option("--format", help="Parquet needs pyarrow.")] = Format.CSV,
+    file_format: Annotated[
+        ExportFormat, typer.Option("--format", help="Parquet needs pyarrow.")
+    ] = ExportFormat.CSV,
 ) -> None:
     """Write runs, evaluations, operators and sessions as CSV or Parquet."""
     with ResultsStore(store) as results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -137,22 +137,17 @@ Checkpoint = Annotated[
         help="Folder of 'ascend-gym train', for ppo.",
     ),
 ]
-TilingSteps = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        rich_help_panel=ASCEND_OPTIMIZER,
-        help=f"Evaluations per pass of tiling search; {_PASS_DEFAULT}",
-    ),
-]
-RefineSteps = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        rich_help_panel=ASCEND_OPTIMIZER,
-        help=f"Evaluations per pass of kernel refinement; {_PASS_DEFAULT}",
-    ),
-]
+
+
+def _steps(stage: str) -> Any:
+    """Return the option of the length of a pass of one of AscendOptimizer's stages."""
+    return typer.Option(
+        min=1, rich_help_panel=ASCEND_OPTIMIZER, help=f"Evaluations per pass of {stage}; {_PASS_DEFAULT}"
+    )
+
+
+TilingSteps = Annotated[int | None, _steps("tiling search")]
+RefineSteps = Annotated[int | None, _steps("kernel refinement")]
 RewindSteps = Annotated[
     int | None,
     typer.Option(

@@ -162,8 +162,8 @@ def _keys_reached(spec: OpSpec, pending: Mapping[_Key, Evaluation]) -> str:
     reached = {each.launch.tiling_key for result in results for each in result.cases if each.launch}
     mentioned = mentioned_keys(spec)
     missed = ", ".join(map(str, sorted(mentioned - reached)))
-    told = f"tiling keys: {len(mentioned & reached)} of {len(mentioned)} reached"
-    return f"{told}; no case reaches {missed}" if missed else told
+    reached_keys = f"tiling keys: {len(mentioned & reached)} of {len(mentioned)} reached"
+    return f"{reached_keys}; no case reaches {missed}" if missed else reached_keys
 
 
 def _submitted(
@@ -179,16 +179,16 @@ def _smallest(spec: OpSpec) -> Case:
 
 def _baseline_check(spec: OpSpec, case: Case, result: EvalResult) -> Check:
     name = f"baseline on case {case.case_id}"
-    told = [str(each) for each in result.all_diagnostics]
+    lines = [str(each) for each in result.all_diagnostics]
     if result.latency_us is None:
-        return Check(spec, name, told or [f"status {result.status}"])
+        return Check(spec, name, lines or [f"status {result.status}"])
     name += f": {result.latency_us:.2f} us"
     complaints = []
     if result.floor_us is not None:
         name += f", floor {result.floor_us:.2f} us"
         if result.latency_us < result.floor_us:
             complaints = [f"{result.latency_us:.2f} us are less than the floor of {result.floor_us:.2f} us"]
-    return Check(spec, name, complaints, told if spec.has_sources else ())  # framework calls have a note
+    return Check(spec, name, complaints, lines if spec.has_sources else ())  # framework calls have a note
 
 
 @app.command("list")

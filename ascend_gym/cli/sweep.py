@@ -6,11 +6,11 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -61,7 +61,7 @@ from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.model_client import TIMEOUT_S
-from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
+from ascend_gym.sweep.jobs import RunEnd, RunEnding, SweepJob, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
 from ascend_gym.sweep.plan import Limits, SweepPlan, read_plan
 from ascend_gym.sweep.run_folders import RunFolders
@@ -237,10 +237,10 @@ def sweep(
 ) -> None:
     """Run every method on every operator with every seed, with equal budgets, and compare."""
     options = locals()
-    plan = _told_plan(plan_file, options)
+    plan = _given_plan(plan_file, options)
     hosts = Hosts(ray_address, tuple(daemon or ()), local_daemons, workers, runs_per_daemon)
     if dry_run:
-        _tell_estimate(plan or kept_plan(out, None, resume=True), hosts, in_flight, estimate_from, as_json)
+        _print_estimate(plan or kept_plan(out, None, resume=True), hosts, in_flight, estimate_from, as_json)
         return
     job = _SweepRun(out, kept_plan(out, plan, resume=resume), quiet, as_json, tuple(logger or ()))
     job.make(hosts, _child_arguments(options))
@@ -253,7 +253,7 @@ def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
     return (*words, "--command", json.dumps(sys.argv))
 
 
-def _told_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:
+def _given_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:
     """Return the plan of file and options; ``None`` if neither specifies anything."""
     flags = {name: options[option] for option, name in _PLAN_OPTIONS.items()}
     flags["op_dirs"] = [str(folder) for folder in options["op_dir"] or ()]
@@ -262,28 +262,28 @@ def _told_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan 
     return read_plan(plan_file, **flags)
 
 
-def _tell_estimate(
+def _print_estimate(
     plan: SweepPlan, hosts: Hosts, in_flight: int, estimate_from: Path | None, as_json: bool
 ) -> None:
     daemons = len(hosts.daemons) or hosts.local_daemons or 1
     at_a_time = daemons * (hosts.workers or hosts.runs_per_daemon * in_flight)
     store = ResultsStore(estimate_from) if estimate_from is not None else None
     try:
-        told = estimate(jobs_of(plan), store, at_a_time)
+        cost = estimate(jobs_of(plan), store, at_a_time)
     finally:
         if store is not None:
             store.close()
     if as_json:
-        typer.echo(to_json(told))
+        typer.echo(to_json(cost))
         return
     typer.echo(equal_budgets(plan))
-    typer.echo(f"{told['runs']} runs, {told['evaluations']} evaluations, {told['baselines']} baselines")
-    if told["hours"] is None:
+    typer.echo(f"{cost['runs']} runs, {cost['evaluations']} evaluations, {cost['baselines']} baselines")
+    if cost["hours"] is None:
         typer.echo("hours and tokens unknown: --estimate-from a results store with runs of these methods")
     else:
         typer.echo(
-            f"about {told['hours']:.2f} hours with {at_a_time} evaluations at a time, and {told['tokens']} "
-            f"tokens, by {told['measured_evaluations']} evaluations of earlier runs"
+            f"about {cost['hours']:.2f} hours with {at_a_time} evaluations at a time, and {cost['tokens']} "
+            f"tokens, by {cost['measured_evaluations']} evaluations of earlier runs"
         )
 
 
@@ -327,10 +327,10 @@ class _SweepRun:
     def _listeners(self, state: SweepState, opened: ExitStack) -> list[Callable[[Update], None]]:
         """Open the other receivers of updates: the event log and experiment loggers."""
         jobs = {job_id: each.job for job_id, each in state.jobs.items()}
-        told = {job_id: each.index for job_id, each in state.jobs.items()}
+        last_indices = {job_id: each.index for job_id, each in state.jobs.items()}
         loggers = tuple(logger_named(name, self.out / "loggers") for name in self.loggers)
-        logging = opened.enter_context(closing(LoggingCallback(jobs, told, loggers)))
-        return [opened.enter_context(_EventLog(self.out)).note, logging]
+        logging = opened.enter_context(closing(LoggingCallback(jobs, last_indices, loggers)))
+        return [opened.enter_context(_event_log(self.out)), logging]
 
     def _report(self, store: ResultsStore, state: SweepState, folders: RunFolders) -> None:
         from ascend_gym.report.sweep_summary import (
@@ -376,13 +376,13 @@ class _SweepRun:
     def _exit_unless_done(self, state: SweepState) -> None:
         ends = [(each.job, each.end) for each in state.jobs.values() if each.end is not None]
         for job, end in ends:
-            if end.ending is Ending.REFUSED:
+            if end.ending is RunEnding.REFUSED:
                 note(f"{job.job_id}: {end.message}")
         endings = {end.ending for _, end in ends}
-        if endings & {Ending.INTERRUPTED, Ending.INFRASTRUCTURE, Ending.LOST}:
+        if endings & {RunEnding.INTERRUPTED, RunEnding.INFRASTRUCTURE, RunEnding.LOST}:
             note(f"not finished; continue with 'ascend-gym sweep --resume --out {self.out}'")
-            raise typer.Exit(EXIT_INTERRUPTED if Ending.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
-        if Ending.REFUSED in endings:
+            raise typer.Exit(EXIT_INTERRUPTED if RunEnding.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
+        if RunEnding.REFUSED in endings:
             raise typer.Exit(EXIT_MISUSE)
 
 
@@ -401,9 +401,9 @@ class RunRecorder:
             each.index, each.spent_evaluations = run.steps - 1, run.evaluations
             each.speedup = run.speedup
             if run.finished:
-                state.has_ended_before(each.job.job_id, RunEnd(Ending.FINISHED, run.message))
+                state.has_ended_before(each.job.job_id, RunEnd(RunEnding.FINISHED, run.message))
 
-    def ended(self, job: Job) -> RunRecord | None:
+    def ended(self, job: SweepJob) -> RunRecord | None:
         """Store the state of a run; return it, or ``None`` if it has not begun."""
         folder = self._folders.folder(job)
         if not self._folders.has_begun(job):
@@ -416,22 +416,15 @@ class RunRecorder:
         return stored.run
 
 
-class _EventLog:
-    """Writes every update as a JSON line into the sweep's folder, for dashboards."""
+@contextmanager
+def _event_log(out: Path) -> Iterator[Callable[[Update], None]]:
+    """Open the sweep's event log; return what writes every update into it as JSON lines, for dashboards."""
+    with (out / EVENTS_NAME).open("a", encoding="utf-8") as file:
 
-    def __init__(self, out: Path) -> None:
-        self._file: IO[str] = (out / EVENTS_NAME).open("a", encoding="utf-8")
+        def note(update: Update) -> None:
+            about = {"job": update.job_id, "attempt": update.attempt, "host": update.host}
+            for event in (*update.steps, *([update.end] if update.end is not None else ())):
+                file.write(json.dumps({**about, "time_s": time.time(), **asdict(event)}) + "\n")
+            file.flush()
 
-    def note(self, update: Update) -> None:
-        told = {"job": update.job_id, "attempt": update.attempt, "host": update.host, "time_s": time.time()}
-        for step in update.steps:
-            self._file.write(json.dumps({**told, **asdict(step)}) + "\n")
-        if update.end is not None:
-            self._file.write(json.dumps({**told, **asdict(update.end)}) + "\n")
-        self._file.flush()
-
-    def __enter__(self) -> _EventLog:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+        yield note

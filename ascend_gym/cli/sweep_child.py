@@ -24,7 +24,7 @@ from ascend_gym.report.run_folder import unified_diff, write_candidate
 from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
-from ascend_gym.sweep.jobs import Ending
+from ascend_gym.sweep.jobs import RunEnding
 from ascend_gym.sweep.run_folders import own_digests
 
 _PREPARED = (
@@ -39,9 +39,9 @@ _PREPARED = (
 )
 _GRACE_S = 5.0
 _ENDINGS = {
-    StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE,
-    StopReason.INTERRUPTED: Ending.INTERRUPTED,
-    StopReason.METHOD_FAILED: Ending.REFUSED,
+    StopReason.INFRASTRUCTURE: RunEnding.INFRASTRUCTURE,
+    StopReason.INTERRUPTED: RunEnding.INTERRUPTED,
+    StopReason.METHOD_FAILED: RunEnding.REFUSED,
 }
 
 
@@ -55,28 +55,30 @@ def prepare() -> None:
 def main() -> None:
     """Execute or resume the run, and exit with its status."""
     arguments = _parse()
-    teller = _Teller()
+    stream = _StepStream()
     over = threading.Event()
     with interruptible() as interrupts:
         watcher = threading.Thread(target=_end_with_parent, args=[interrupts, over], daemon=True)
-        ending, message = _ending(arguments, teller, watcher)
+        ending, message = _ending(arguments, stream, watcher)
         with interrupts_held_back():
-            teller.tell(ending=ending.value, message=message)
+            stream.write(ending=ending.value, message=message)
             over.set()
 
 
-def _ending(arguments: argparse.Namespace, teller: _Teller, watcher: threading.Thread) -> tuple[Ending, str]:
+def _ending(
+    arguments: argparse.Namespace, stream: _StepStream, watcher: threading.Thread
+) -> tuple[RunEnding, str]:
     try:
         watcher.start()  # it may interrupt the run at once
-        outcome = _run(arguments, teller)
+        outcome = _run(arguments, stream)
     except InfrastructureError as error:
-        return Ending.INFRASTRUCTURE, str(error)
+        return RunEnding.INFRASTRUCTURE, str(error)
     except KeyboardInterrupt:
-        return Ending.INTERRUPTED, "interrupted before it began"
+        return RunEnding.INTERRUPTED, "interrupted before it began"
     except MisuseError as error:
         note(str(error))
         raise SystemExit(EXIT_MISUSE) from error
-    return _ENDINGS.get(outcome.stop_reason, Ending.FINISHED), outcome.message
+    return _ENDINGS.get(outcome.stop_reason, RunEnding.FINISHED), outcome.message
 
 
 def _parse() -> argparse.Namespace:
@@ -93,7 +95,7 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
+def _run(arguments: argparse.Namespace, stream: _StepStream) -> SearchOutcome:
     folder: Path = arguments.folder
     settings = read_settings(folder)
     spec = operator_of(settings)
@@ -102,9 +104,9 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
         folder,
         spec,
         settings,
-        access=ModelAccess.told(vars(arguments)),
+        access=ModelAccess.of(vars(arguments)),
         in_flight=arguments.in_flight,
-        on_event=teller,
+        on_event=stream,
         command=arguments.command,
     )
     if outcome.stop_reason not in RESUMABLE or outcome.best_result is not None:
@@ -113,7 +115,7 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
     return outcome
 
 
-class _Teller:
+class _StepStream:
     """Writes each step to the original standard output, which carries nothing else."""
 
     def __init__(self) -> None:
@@ -124,7 +126,7 @@ class _Teller:
     def __call__(self, step: Step) -> None:
         if step.index == 0:
             self._baseline_us = step.result.latency_us
-        self.tell(
+        self.write(
             index=step.index,
             status=step.result.status.value,
             spent_evaluations=step.spent.evaluations,
@@ -132,7 +134,7 @@ class _Teller:
             best_latency_us=step.best_latency_us,
         )
 
-    def tell(self, **event: Any) -> None:
+    def write(self, **event: Any) -> None:
         """Write one line."""
         self._stream.write(json.dumps(event) + "\n")
         self._stream.flush()

@@ -11,7 +11,7 @@ from ascend_gym.cli.runs import settings_text
 from ascend_gym.cli.variants import variant_name, variant_settings
 from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.sweep.jobs import Job
+from ascend_gym.sweep.jobs import SweepJob
 from ascend_gym.sweep.plan import Limits, SweepPlan
 from ascend_gym.sweep.store import ResultsStore
 
@@ -25,25 +25,23 @@ FROM evaluations JOIN runs USING (run_id) WHERE idx > 0 GROUP BY variant
 """
 
 
-def jobs_of(plan: SweepPlan) -> list[Job]:
+def jobs_of(plan: SweepPlan) -> list[SweepJob]:
     """Return the runs of a plan.
 
     Raises:
         MisuseError: an operator or method is unknown, or a variant has a budget of its own.
     """
-    common = plan.common_settings()
     jobs = []
-    for cell in plan.cells():
-        told = {"operator": cell.operator, "seed": cell.seed, "budget": cell.budget, "chip": cell.chip}
-        told |= {"op_dir": cell.op_dir}
-        settings = variant_settings(cell.method, **{**common, **told})
-        if any(getattr(settings, name) != common[name] for name in Limits.model_fields):
+    for method, own in plan.runs():
+        settings = variant_settings(method, **own)
+        if any(getattr(settings, name) != own[name] for name in Limits.model_fields):
             limits = ", ".join(Limits.model_fields)
-            raise MisuseError(f"{cell.method!r} would have a budget of its own: set {limits} for all methods")
-        text = settings_text(settings)
-        jobs.append(
-            Job(cell.folder, variant_name(settings), cell.operator, cell.seed, cell.budget, cell.chip, text)
-        )
+            raise MisuseError(f"{method!r} would have a budget of its own: set {limits} for all methods")
+        operator, seed, budget, chip = (own[name] for name in ("operator", "seed", "budget", "chip"))
+        names = (method, operator, f"{chip}-budget{budget}-seed{seed}")
+        folder = "/".join(name.replace("/", "_") for name in names)
+        variant, text = variant_name(settings), settings_text(settings)
+        jobs.append(SweepJob(folder, variant, operator, seed, budget, chip, text))
     return jobs
 
 
@@ -99,7 +97,7 @@ def equal_budgets(plan: SweepPlan) -> str:
     )
 
 
-def estimate(jobs: Sequence[Job], store: ResultsStore | None, at_a_time: int) -> dict[str, Any]:
+def estimate(jobs: Sequence[SweepJob], store: ResultsStore | None, at_a_time: int) -> dict[str, Any]:
     """Estimate the cost of runs from earlier evaluations in a store.
 
     Args:

@@ -79,7 +79,7 @@ def _own_settings(specials: list[str]) -> dict[str, Any]:
 
 def variant_name(settings: RunSettings) -> str:
     """Return the method with its special settings, in the format of ``variant_settings``."""
-    told = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(_COMMON))
-    ablated = [f"{_ABLATION}{part}" for part in told.pop("ablate", [])]
-    specials = [*ablated, *(f"{name}={value}" for name, value in sorted(told.items()))]
+    given = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(_COMMON))
+    ablated = [f"{_ABLATION}{part}" for part in given.pop("ablate", [])]
+    specials = [*ablated, *(f"{name}={value}" for name, value in sorted(given.items()))]
     return ":".join([settings.method_name, *([",".join(specials)] if specials else [])])

@@ -188,6 +188,8 @@ class DaemonLink:
 
     def close(self) -> None:
         """Disconnect. May be called more than once."""
+        if self.is_open and not self.is_connected:
+            self._socket.setsockopt(zmq.LINGER, 0)  # nobody would get what waits to be sent
         self._release()
 
     def _note_connection(self, event: int) -> None:

@@ -8,16 +8,15 @@ import os
 import select
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO
 
+from ascend_gym.core.child_process import ChildProcess
+from ascend_gym.core.closing import Closing
 from ascend_gym.core.errors import AscendGymError, InfrastructureError, MisuseError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import PrivateFolder
@@ -27,7 +26,6 @@ START_TIMEOUT_S = 300.0
 _SOON_S = 2.0
 _SHORTEST_WAIT_S = 0.01
 _STOP_TIMEOUT_S = 10.0
-_QUOTED_BYTES = 4000
 _EXIT_MISUSE = 2  # of npu-daemon serve
 _LOG = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ class DaemonOptions:
         return ["--backend", self.backend, "--chip", self.chip, "--workers", str(self.workers), *cache]
 
 
-class LocalDaemon:
+class LocalDaemon(Closing):
     """A daemon that belongs to this process: nobody else can reach it, and it ends with the process.
 
     It is ready when the constructor returns. It ends on ``close``, when the object is garbage collected, and
@@ -82,42 +80,26 @@ class LocalDaemon:
             raise InfrastructureError(
                 f"the local daemon did not start: {error}; name a folder that can be written to by TMPDIR"
             ) from error
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the daemon writes, messages() reads
-        control, daemon_end = socket.socketpair()
         try:
-            with daemon_end:
-                process = self._start(folder.path, daemon_end.fileno())
+            self._child = ChildProcess(self._command(folder.path))
         except OSError as error:
-            control.close()
-            self._messages.close()
             folder.remove()
             problem = f"the local daemon did not start: {error}"
             raise InfrastructureError(problem + limit_hint(problem)) from error
-        self.process_pid = process.pid
-        self.ended_fd = os.pidfd_open(process.pid)
-        self._reap = weakref.finalize(
-            self, _reap, process, control, self._messages, folder, self.ended_fd, os.getpid()
-        )
-        self.address = self._wait_ready(control, process, start_timeout_s)
+        self.process_pid = self._child.process.pid
+        self.ended_fd = os.pidfd_open(self.process_pid)
+        self._reap = weakref.finalize(self, _reap, self._child, folder, self.ended_fd, os.getpid())
+        self.address = self._wait_ready(start_timeout_s)
 
-    def _start(self, folder: Path, control_fd: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [
-                *(*own_python_command("npu_daemon.__main__"), "serve"),
-                *("--bind", f"ipc://{folder}/clients", "--private-folder", str(folder)),
-                *("--control-fd", str(control_fd)),
-                *self.options.arguments(),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=self._messages,
-            stderr=self._messages,
-            pass_fds=[control_fd],
-            start_new_session=True,
-        )
+    def _command(self, folder: Path) -> list[str]:
+        return [
+            *(*own_python_command("npu_daemon.__main__"), "serve"),
+            *("--bind", f"ipc://{folder}/clients", "--private-folder", str(folder)),
+            *(*self.options.arguments(), "--control-fd"),
+        ]
 
-    def _wait_ready(
-        self, control: socket.socket, process: subprocess.Popen[bytes], start_timeout_s: float
-    ) -> str:
+    def _wait_ready(self, start_timeout_s: float) -> str:
+        control, process = self._child.line, self._child.process
         deadline_s = time.monotonic() + start_timeout_s
         self._tell_what_takes_long(control, deadline_s)
         control.settimeout(max(deadline_s - time.monotonic(), _SHORTEST_WAIT_S))
@@ -154,48 +136,27 @@ class LocalDaemon:
 
     def messages(self) -> str:
         """Return the end of the daemon's output so far."""
-        written_bytes = os.fstat(self._messages.fileno()).st_size
-        start = max(0, written_bytes - _QUOTED_BYTES)
-        return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
+        return self._child.said()
 
     def close(self) -> None:
         """Stop the daemon and wait until it has ended."""
         self._reap()
 
-    def __enter__(self) -> LocalDaemon:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-def _reap(
-    process: subprocess.Popen[bytes],
-    control: socket.socket,
-    messages: IO[bytes],
-    folder: PrivateFolder,
-    ended_fd: int,
-    owner_pid: int,
-) -> None:
+def _reap(child: ChildProcess, folder: PrivateFolder, ended_fd: int, owner_pid: int) -> None:
     """Stop the daemon; in a forked child only release its resources, since it belongs to the parent."""
-    messages.close()
     os.close(ended_fd)
     if os.getpid() != owner_pid:
-        control.close()
+        child.close()
         folder.leave()
         return
-    with control, contextlib.suppress(OSError):  # OSError: the daemon has closed its end already
-        control.shutdown(socket.SHUT_RDWR)  # forked children hold copies: closing ours would not end it
+    with contextlib.suppress(OSError):  # the daemon has closed its end already
+        child.line.shutdown(socket.SHUT_RDWR)  # forked children hold copies: closing ours would not end it
+    child.close()
     try:
-        process.wait(_STOP_TIMEOUT_S)
+        child.process.wait(_STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        child.kill()
     folder.remove()
 
 

@@ -8,11 +8,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from pydantic_core import from_json
 
+from ascend_gym.core.closing import Closing
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 
 
@@ -30,7 +30,7 @@ def write_whole(path: Path, data: bytes) -> None:
     scratch.replace(path)
 
 
-class AppendLog:
+class AppendLog(Closing):
     """JSON objects, one per line; each is on disk when ``append`` returns.
 
     If a crash left the last line incomplete, opening the file removes that line and keeps all others. Several
@@ -99,14 +99,6 @@ class AppendLog:
     def close(self) -> None:
         """Close the file; its records remain."""
         self._file.close()
-
-    def __enter__(self) -> AppendLog:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

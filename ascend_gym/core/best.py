@@ -1,4 +1,4 @@
-"""When a candidate becomes the best of a run or an episode."""
+"""When a candidate becomes the best of a run or an episode, and how much faster it is."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def becomes_best(latency_us: float | None, best_us: float | None, *, unwritten: 
             is then only the price of framework calls, and the first correct candidate replaces it.
     """
     return latency_us is not None and (best_us is None or unwritten or latency_us < best_us)
+
+
+def speedup(before_us: float | None, after_us: float | None) -> float | None:
+    """Return how many times faster it became; ``None`` unless both latencies are known."""
+    return None if before_us is None or after_us is None else before_us / after_us

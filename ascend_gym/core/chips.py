@@ -63,8 +63,8 @@ def recall_chip(chip: str, path: Path, began: str) -> None:
 
 def no_such_chip(name: str, known: list[str]) -> str:
     """Return the message about a name that is none of the ``known`` chips."""
-    told = f"no chip is named {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-    return f"{told}; the file of another one can be given as --chip-file FILE.toml or by {ENV_CHIP_FILES}"
+    message = f"no chip is named {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
+    return f"{message}; the file of another one can be given as --chip-file FILE.toml or by {ENV_CHIP_FILES}"
 
 
 def own_chips() -> Mapping[str, Path]:

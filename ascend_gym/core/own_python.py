@@ -9,7 +9,8 @@ it; ``find_in_own_folders`` makes it importable again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -40,7 +41,13 @@ def find_in_own_folders() -> None:
 
 def strangers(name: str) -> list[str]:
     """Return the other distributions that install anything under a top-level name."""
-    return sorted(set(packages_distributions().get(name, [])) - {DISTRIBUTION})
+    return sorted(set(_distributions(tuple(sys.path)).get(name, [])) - {DISTRIBUTION})
+
+
+@cache
+def _distributions(import_path: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Return the distributions on the import path by top-level name; reading them takes long."""
+    return packages_distributions()
 
 
 def is_hidden(name: str) -> bool:

@@ -18,6 +18,7 @@ from ascend_gym.core.records import (
     EvalResult,
     MeasureProtocol,
     OpSpec,
+    Phase,
     TargetSheet,
 )
 from ascend_gym.core.status import Status
@@ -113,13 +114,19 @@ class Failure:
     diagnostics: tuple[Diagnostic, ...]
     seconds: float = 0.0
 
+    @classmethod
+    def of(cls, status: Status, phase: Phase, message: str, seconds: float = 0.0) -> Failure:
+        """Return the failure with one diagnostic, which names no place in a source."""
+        return cls(status, (Diagnostic(phase=phase, message=message),), seconds)
+
 
 @dataclass(frozen=True)
 class RunOutput:
     """Outputs of a run.
 
     Attributes:
-        outputs: arrays of each output parameter of the case (one array unless the parameter is a list).
+        outputs: arrays of each output parameter of the case (one array unless the parameter is a list); empty
+            once they are judged, when the run is measured and cleaned up.
         handle: backend-private data (trace file, launch geometry) for ``measure``.
         seconds: wall seconds of execution, including the tiling program.
         diagnostics: warnings that do not affect whether the outputs are correct.
@@ -190,7 +197,7 @@ class Backend(Protocol):
         """
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
-        """Price a run whose outputs were accepted as correct."""
+        """Price a run whose outputs were accepted as correct, and are given up by now."""
 
     def repeatability(self, protocol: MeasureProtocol) -> float:
         """Return the relative difference that two measurements of one build may have by chance."""

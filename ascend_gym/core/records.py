@@ -1,10 +1,11 @@
 """Frozen records that agents, environment, daemon and store exchange; import them from here.
 
-There are four families: operators and candidates (``request_records``), requests (``evaluation_records``),
-results and what a daemon says of itself (``result_records``), and chip facts (``target_records``).
-Constructors enforce each record's invariants.
+There are five families: operators and candidates (``request_records``), requests (``evaluation_records``),
+results (``result_records``), chip facts (``target_records``), and what a daemon says of itself
+(``daemon_records``). Constructors enforce each record's invariants.
 """
 
+from ascend_gym.core.daemon_records import DaemonInfo, DaemonStatus, DeviceGrant, TenantStatus, WorkerCount
 from ascend_gym.core.evaluation_records import (
     EvalRequest,
     GivenArray,
@@ -33,9 +34,6 @@ from ascend_gym.core.result_records import (
     CaseResult,
     Charge,
     CoreTimes,
-    DaemonInfo,
-    DaemonStatus,
-    DeviceGrant,
     DeviceInfo,
     Diagnostic,
     EvalResult,
@@ -44,8 +42,6 @@ from ascend_gym.core.result_records import (
     PhaseSeconds,
     Profile,
     Stall,
-    TenantStatus,
-    WorkerCount,
     failed_result,
 )
 from ascend_gym.core.target_records import (

@@ -80,9 +80,15 @@ class ScalarCost(Record):
     """Costs of the scalar unit, in cycles.
 
     Attributes:
-        access_cycles: a GetValue of the unified buffer, with the wait for its value; a SetValue takes less.
+        access_cycles: a GetValue of the unified buffer, with the wait for its value.
+        next_access_cycles: one that overlaps with the GetValue before it.
+        store_cycles: a SetValue of the unified buffer.
         global_miss_cycles: a scalar load from global memory that is not in the data cache.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
+        float_cycles: one that computes with floats.
+        convert_cycles: one that converts between integers and floats.
+        float_divide_cycles: a division of floats.
+        queue_cycles: AllocTensor, EnQue, DeQue and FreeTensor of one buffer together.
         fetch_cycles: additional cost of the first execution of an instruction on a core.
         fetch_turn_cycles: further cost per core of the launch, because cores fetch the same instruction in
             turn.
@@ -93,8 +99,14 @@ class ScalarCost(Record):
     """
 
     access_cycles: float = Field(ge=0)
+    next_access_cycles: float = Field(default=0.0, ge=0)
+    store_cycles: float = Field(default=0.0, ge=0)
     global_miss_cycles: float = Field(ge=0)
     instruction_cycles: float = Field(ge=0)
+    float_cycles: float = Field(default=0.0, ge=0)
+    convert_cycles: float = Field(default=0.0, ge=0)
+    float_divide_cycles: float = Field(default=0.0, ge=0)
+    queue_cycles: float = Field(default=0.0, ge=0)
     fetch_cycles: float = Field(ge=0)
     fetch_turn_cycles: float = Field(ge=0)
     flag_cycles: float = Field(ge=0)

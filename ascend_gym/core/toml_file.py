@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from ascend_gym.core.text import nearest
 
@@ -48,6 +49,25 @@ def unknown_key(model: type[BaseModel], where: Sequence[str | int]) -> str:
         table = (_table_in(field.annotation) if field is not None else None) or table
     known = list(table.model_fields)
     return f"unknown key{nearest(str(where[-1]), known)}; known are {', '.join(known)}"
+
+
+def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """Return the first invalid setting as ``section.key``, and what is wrong with it.
+
+    Args:
+        error: pydantic's validation error.
+        model: model of all settings.
+    """
+    problem = error.errors()[0]
+    says_what_came = problem["type"] in ("extra_forbidden", "value_error")
+    came = "" if says_what_came else f"; got {problem['input']!r}"
+    return ".".join(map(str, problem["loc"])), f"{_reason(problem, model)}{came}"
+
+
+def _reason(problem: ErrorDetails, model: type[BaseModel]) -> str:
+    if problem["type"] == "extra_forbidden":
+        return unknown_key(model, problem["loc"])
+    return problem["msg"].removeprefix("Value error, ")
 
 
 def line_of(text: str, where: Sequence[str | int]) -> int:
@@ -96,8 +116,7 @@ def explained(path: Path, text: str, error: ValidationError, model: type[BaseMod
         follows = any(other["loc"][: len(where)] == where and other is not detail for other in details)
         if detail["type"] == "too_short" and follows:
             continue
-        unknown = detail["type"] == "extra_forbidden"
-        reason = unknown_key(model, where) if unknown else detail["msg"].removeprefix("Value error, ")
+        reason = _reason(detail, model)
         named = _NAMED_KEY.match(reason)
         line = line_of(text, (*where, named[1]) if named else where)
         place = f"{path}:{line}" if line else str(path)

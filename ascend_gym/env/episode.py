@@ -13,7 +13,7 @@ from ascend_gym.env.reward import Outcome
 
 
 @dataclass(frozen=True)
-class Attempt:
+class PastEvaluation:
     """One charged evaluation.
 
     Attributes:
@@ -68,7 +68,7 @@ class Episode:
     neutral_in_a_row: int = 0
     incumbent_vector: Any = None
     improved: bool = False
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[PastEvaluation, ...] = ()
 
     @classmethod
     def start(cls, spec: OpSpec, budget: int, baseline_result: EvalResult) -> Episode:
@@ -135,7 +135,7 @@ class Episode:
         if self.budget_left <= 0:
             raise ValueError(f"the budget of {self.budget} evaluations is spent")
         rule = rule_of(result.status)
-        attempt = Attempt(move, result.latency_us, self.best_latency_us)
+        attempt = PastEvaluation(move, result.latency_us, self.best_latency_us)
         best_us = _measured_latency_us(self.incumbent_result)
         unwritten = is_unwritten(self.spec, self.incumbent)
         better = becomes_best(result.latency_us, best_us, unwritten=unwritten)

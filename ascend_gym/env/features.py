@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ascend_gym.env.actions import PROFILE_FIELDS, STATUSES, ActionFamily
+from ascend_gym.env.actions import ActionFamily
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.text_observation import PROFILE_FIELDS, STATUSES
 
 HISTORY = 8
 """Number of past evaluations in the features, the last one first."""

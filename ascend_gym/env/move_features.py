@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.env.episode import Attempt, Episode
+from ascend_gym.env.episode import Episode, PastEvaluation
 from ascend_gym.env.rewrite_actions import SLOTS_PER_RULE, numbered_moves
 from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Family, Side
@@ -77,7 +77,7 @@ def move_features(episode: Episode) -> Array:
     profile = episode.incumbent_result.mean_profile or {}
     since_improvement = [attempt.move for attempt in _since_improvement(episode.attempts)]
     last_of_move = {attempt.move: attempt for attempt in episode.attempts}
-    of_rule: dict[int, list[Attempt]] = defaultdict(list)
+    of_rule: dict[int, list[PastEvaluation]] = defaultdict(list)
     for attempt in episode.attempts:
         if attempt.move is not None:
             of_rule[attempt.move // SLOTS_PER_RULE].append(attempt)
@@ -110,7 +110,7 @@ def _kinds(candidate: Candidate) -> Array:
     return rows
 
 
-def _since_improvement(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
+def _since_improvement(attempts: Sequence[PastEvaluation]) -> Sequence[PastEvaluation]:
     """Return the attempts since the last improvement."""
     improvements = [number for number, attempt in enumerate(attempts) if attempt.improved]
     return attempts[improvements[-1] + 1 :] if improvements else attempts
@@ -121,13 +121,13 @@ def _relieved(move: Move, profile: Mapping[str, float]) -> tuple[float, float]:
     return max(ratios), sum(ratios) / len(ratios)
 
 
-def _last(attempt: Attempt | None) -> tuple[float, float, float]:
+def _last(attempt: PastEvaluation | None) -> tuple[float, float, float]:
     if attempt is None:
         return 0.0, 0.0, 0.0
     return 1.0, float(attempt.log_gain is None), attempt.log_gain or 0.0
 
 
-def _record(attempts: Sequence[Attempt]) -> tuple[float, float, float, float, float]:
+def _record(attempts: Sequence[PastEvaluation]) -> tuple[float, float, float, float, float]:
     """Return the statistics of a rule's attempts."""
     if not attempts:
         return 0.0, 0.0, 0.0, 0.0, 0.0

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from gymnasium import spaces
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.env.actions import ActionFamily, observation_space, observe
+from ascend_gym.env.actions import ActionFamily
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.features import feature_space, features
+from ascend_gym.env.text_observation import observation_space, observe
 
 
 class ObservationFamily(Protocol):
@@ -44,7 +45,7 @@ class TextObservations:
         self.space: spaces.Space[Any] = spaces.Dict({**plain.spaces, **_mask_spaces(actions)})
 
     def observe(self, episode: Episode) -> Any:
-        """Return the texts and numbers; see ``ascend_gym.env.actions``."""
+        """Return the texts and numbers; see ``ascend_gym.env.text_observation``."""
         return {**observe(episode, self._max_diagnostic_chars), **_masks(self._actions, episode)}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.env.episode import Attempt, Episode
+from ascend_gym.env.episode import Episode, PastEvaluation
 
 RENDER_MODES = ("ansi", "rgb_array")
 """``ansi`` is a text, ``rgb_array`` a picture as uint8 of shape ``(HEIGHT, WIDTH, 3)``."""
@@ -99,7 +99,7 @@ def _picture(episode: Episode) -> Picture:
     return _write(picture, axis, _LEFT, _BOTTOM + 12)
 
 
-def _draw(picture: Picture, attempt: Attempt, left: int, width: int, height: Any) -> None:
+def _draw(picture: Picture, attempt: PastEvaluation, left: int, width: int, height: Any) -> None:
     best_us = attempt.incumbent_latency_us
     if attempt.improved and attempt.latency_us:
         best_us = attempt.latency_us

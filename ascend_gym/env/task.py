@@ -21,10 +21,11 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Blame, Status, rule_of
-from ascend_gym.env.actions import ACTIONS, PROFILE_FIELDS, Mask, no_candidate, profile_vector, require_text
+from ascend_gym.env.actions import ACTIONS, Mask, no_candidate, require_text
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.observations import OBSERVATIONS, TextLimits
 from ascend_gym.env.reward import RewardFunction, reward_named
+from ascend_gym.env.text_observation import PROFILE_FIELDS, profile_vector
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator
 from ascend_gym.suite.requests import request_for
 

@@ -77,7 +77,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._episodes: list[Episode | None] = [None] * num_envs
         self._drawn: dict[int, OpSpec] = {}  # operators of episodes that could not be begun
-        self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
+        self._rngs = [seeding.np_random(None)[0] for _ in range(num_envs)]
         self.closed = False
 
     def reset(
@@ -110,7 +110,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         for number in chosen:
             self._drawn.pop(number, None)
             if seeds is not None and seeds[number] is not None:
-                self._dice[number] = seeding.np_random(seeds[number])[0]
+                self._rngs[number] = seeding.np_random(seeds[number])[0]
         self._begin(chosen)
         infos: dict[str, Any] = {}
         for number in chosen:
@@ -184,7 +184,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
     def _begin(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             if number not in self._drawn:
-                self._drawn[number] = self._task.draw(self._dice[number])
+                self._drawn[number] = self._task.draw(self._rngs[number])
         specs = [self._drawn[number] for number in numbers]
         results = self._connection.evaluate([self._task.baseline_request(spec) for spec in specs])
         begun = [self._task.begun(spec, result) for spec, result in zip(specs, results, strict=True)]

@@ -14,7 +14,7 @@ from gymnasium.utils import RecordConstructorArgs
 from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.status import Status, rule_of
-from ascend_gym.env.actions import STATUSES
+from ascend_gym.env.text_observation import STATUSES
 from ascend_gym.env.unicode_text import UnicodeText
 
 OpEnv = gymnasium.Env[Any, Any]

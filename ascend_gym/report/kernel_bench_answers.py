@@ -47,7 +47,7 @@ _JSON_TYPES = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class KernelBenchAnswer:
     """The strings of an answer, by name; those that it does not assign are missing."""
 
     texts: dict[str, str]
@@ -58,7 +58,7 @@ class Answer:
         return "\n".join(f"{name} = {_quoted(self.texts[name])}\n" for name in _NAMES if name in self.texts)
 
 
-def read_answer(text: str) -> Answer:
+def read_answer(text: str) -> KernelBenchAnswer:
     """Return the strings of an answer, which may stand in a fenced block.
 
     Raises:
@@ -81,10 +81,10 @@ def read_answer(text: str) -> Answer:
     missing = [name for name in _NEEDED if name not in found]
     if missing:
         raise MisuseError(f"the answer assigns no plain string to {', '.join(missing)}")
-    return Answer(found)
+    return KernelBenchAnswer(found)
 
 
-def candidate_of(answer: Answer, spec: OpSpec) -> Candidate:
+def candidate_of(answer: KernelBenchAnswer, spec: OpSpec) -> Candidate:
     """Return an answer as a candidate for one of our operators, under the operator's names.
 
     Tensors and attributes of its definition are ours in the same order; attributes that it lacks, because it
@@ -132,7 +132,7 @@ def _in_order(host: str, kind: str, names: list[str]) -> str:
     return pattern.sub(lambda found: f"{found[1]}{next(left, found[2])}{found[3]}", host)
 
 
-def answer_of(candidate: Candidate, spec: OpSpec) -> Answer:
+def answer_of(candidate: Candidate, spec: OpSpec) -> KernelBenchAnswer:
     """Return a candidate whose tiling data stand in its main file as an answer.
 
     Attributes are passed as those of the operator's first case.
@@ -157,7 +157,7 @@ def answer_of(candidate: Candidate, spec: OpSpec) -> Answer:
         "python_bind_src": _binding(interface, spec, custom),
         "model_src": _model(interface, custom),
     }
-    return Answer(texts)
+    return KernelBenchAnswer(texts)
 
 
 def task_of(name: str) -> str:

@@ -140,6 +140,7 @@ def _bootstrapped(cells: Array) -> Estimate:
 
     Operators are drawn with replacement, and for each of them its seeds (nested bootstrap). The
     draws depend only on the shape of the table, so equal tables give equal intervals.
+    ``scipy.stats.bootstrap`` draws at one level only, and a plain install has no scipy.
     """
     operators, seeds = cells.shape
     generator = np.random.default_rng([operators, seeds])

@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from ascend_gym.core.best import speedup
 from ascend_gym.core.records import CaseResult, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.search.outcome import SearchOutcome
-from ascend_gym.suite.splits import split_of
+from ascend_gym.suite.loader import split_of
 
 NO_CORRECT_CANDIDATE = "no correct candidate"
 DIFF_NAME = "best.diff"
@@ -30,7 +31,7 @@ def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -
         "correct": result.status is Status.OK,
         "latency_us": result.latency_us,
         "baseline_latency_us": baseline.latency_us,
-        "speedup": speedup(baseline, result),
+        "speedup": speedup(baseline.latency_us, result.latency_us),
         "profile": result.mean_profile,
         "diagnostics": [_plain(diagnostic) for diagnostic in result.all_diagnostics],
         "seconds": _plain(result.seconds),
@@ -106,13 +107,6 @@ def operator_document(spec: OpSpec) -> dict[str, Any]:
     }
 
 
-def speedup(baseline: EvalResult, result: EvalResult) -> float | None:
-    """Return the latency of ``baseline`` divided by that of ``result``; ``None`` unless both are known."""
-    if baseline.latency_us is None or result.latency_us is None:
-        return None
-    return baseline.latency_us / result.latency_us
-
-
 def to_json(summary: dict[str, Any]) -> str:
     """Return ``summary`` as one JSON document, readable by strict parsers (no NaN)."""
     return json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False)
@@ -125,7 +119,7 @@ def _case_summary(case: CaseResult, baseline: EvalResult) -> dict[str, Any]:
         "status": case.status.value,
         "latency_us": case.latency_us,
         "baseline_latency_us": baseline_us,
-        "speedup": baseline_us / case.latency_us if baseline_us and case.latency_us else None,
+        "speedup": speedup(baseline_us, case.latency_us),
         "launch": _plain(case.launch),
         "profile": _plain(case.profile),
         "accuracy": _plain(case.accuracy),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Sequence
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ascend_gym.sweep.jobs import Ending, Update
+from ascend_gym.sweep.jobs import RunEnding, Update
 from ascend_gym.sweep.sweep_state import JobState, SweepState
 
 _SHOWN_RUNS = 12
@@ -21,15 +20,10 @@ _SECONDS_PER_MINUTE = 60.0
 
 
 class SweepProgress:
-    """Counts the evaluations of a sweep since it was started or resumed.
+    """Counts the evaluations of a sweep since it was started or resumed."""
 
-    Args:
-        state: sweep.
-        clock: returns seconds.
-    """
-
-    def __init__(self, state: SweepState, clock: Callable[[], float] = time.monotonic) -> None:
-        self._state, self._clock, self._started_s = state, clock, clock()
+    def __init__(self, state: SweepState) -> None:
+        self._state, self._started_s = state, time.monotonic()
         self._before = {job_id: each.index for job_id, each in state.jobs.items()}
         self._by_host: dict[str, int] = defaultdict(int)
 
@@ -48,7 +42,7 @@ class SweepProgress:
     def by_host(self) -> list[tuple[str, int, float]]:
         """Return the active runs and the evaluations per minute of each host."""
         running = [each.host for each in self._state.running]
-        minutes = max(self._clock() - self._started_s, 1e-9) / _SECONDS_PER_MINUTE
+        minutes = max(time.monotonic() - self._started_s, 1e-9) / _SECONDS_PER_MINUTE
         hosts = sorted(host for host in {*self._by_host, *running} if host)
         return [(host, running.count(host), self._by_host[host] / minutes) for host in hosts]
 
@@ -58,7 +52,7 @@ class SweepProgress:
             return None
         jobs = self._state.jobs.values()
         left = sum(each.job.budget - each.spent_evaluations for each in jobs if each.end is None)
-        return left * (self._clock() - self._started_s) / self.evaluations
+        return left * (time.monotonic() - self._started_s) / self.evaluations
 
 
 class SweepView:
@@ -81,9 +75,7 @@ class SweepView:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._is_live:
             self._live.stop()
 
@@ -141,7 +133,7 @@ def _end_line(state: SweepState, update: Update) -> Text:
     assert end is not None, "only ends are shown"
     job = each.job
     line = f"[{state.ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
-    if end.ending is Ending.FINISHED:
+    if end.ending is RunEnding.FINISHED:
         found = Text(f"{line}{each.speedup:.3f}x with {each.spent_evaluations} evaluations")
         return found.append(f"; {end.message}" if end.message else "", "yellow")
     again = "" if each.end is not None else "; it is tried again"

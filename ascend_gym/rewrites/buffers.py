@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
@@ -22,7 +23,7 @@ from ascend_gym.rewrites.rule import (
     one_and_all,
     rule,
 )
-from ascend_gym.rewrites.syntax import Call, Edit
+from ascend_gym.rewrites.syntax import Call, Source
 
 _DOUBLE = 2
 _BUFFER_COUNTS = (_DOUBLE, 3, 1, 4)
@@ -61,7 +62,7 @@ def shared_buffer_count(view: View) -> Iterator[Site]:
 def queue_buffers(view: View) -> Iterator[Site]:
     """``InitBuffer(queue, n, bytes)`` has a literal n of 1 or 2; a queue depth of n is changed, too."""
     for file in view.kernel:
-        depths = _queue_depths(file)
+        depths = queue_depths([file])
         for present in ("1", "2"):
             sites = [
                 _queue_site(file, call, depths)
@@ -87,17 +88,75 @@ def _counting_site(constants: list[Constant]) -> Site:
     return Site(" and ".join(constant.label for constant in constants), tuple(choices))
 
 
-def _queue_depths(file: File) -> dict[str, Node]:
-    """Return, by queue name, the literal depth in ``TQue<position, depth>``."""
-    depths: dict[str, Node] = {}
-    for declaration in file.source.nodes("field_declaration"):
-        name, kind = declaration.child_by_field_name("declarator"), declaration.child_by_field_name("type")
-        if name is None or kind is None or not re.search(r"\bTQue(Bind)?<", file.source.text_of(kind)):
-            continue
-        literals = [child for child in _template_arguments(kind) if child.type == "number_literal"]
-        if literals:
-            depths[file.source.text_of(name)] = literals[0]
+@dataclass(frozen=True)
+class QueueDepth:
+    """The depth of a queue that is a member, as in ``TQue<position, depth>``.
+
+    Attributes:
+        file: source file.
+        owner: name of the class.
+        queue: name of the member.
+        node: syntax node of the depth.
+    """
+
+    file: File
+    owner: str
+    queue: str
+    node: Node
+
+    @property
+    def text(self) -> str:
+        """The depth as it is written: a number or a name."""
+        return self.file.source.bare(self.node)
+
+
+def queue_depths(files: Iterable[File]) -> list[QueueDepth]:
+    """Return the depth of each queue that is declared as a member."""
+    depths = []
+    for file in files:
+        for declaration in file.source.nodes("field_declaration"):
+            name, kind = (
+                declaration.child_by_field_name("declarator"),
+                declaration.child_by_field_name("type"),
+            )
+            queue = re.search(r"\bTQue(Bind)?<", file.source.text_of(kind)) if kind is not None else None
+            if name is None or kind is None or queue is None:
+                continue
+            arguments = _template_arguments(kind)
+            at = 2 if queue[1] else 1
+            if len(arguments) > at:
+                owner = class_around(file.source, declaration)
+                depths.append(QueueDepth(file, owner, file.source.text_of(name), arguments[at]))
     return depths
+
+
+def depths_of(depths: Iterable[QueueDepth], owner: str, queue: str) -> list[QueueDepth]:
+    """Return the depths of a queue that a class uses; of all with its name where a base class declares it."""
+    named = [depth for depth in depths if depth.queue == queue.removeprefix("this->")]
+    return [depth for depth in named if depth.owner == owner] or named
+
+
+def class_around(source: Source, node: Node) -> str:
+    """Return the name of the class that code is in, also in ``K<T>::F() {}``; empty where there is none."""
+    above: Node | None = node
+    while above is not None:
+        name = None
+        if above.type in ("class_specifier", "struct_specifier"):
+            name = above.child_by_field_name("name")
+        elif above.type == "function_definition":
+            name = _scope_of(above)
+        if name is not None:
+            return source.bare(name).partition("<")[0]
+        above = above.parent
+    return ""
+
+
+def _scope_of(function: Node) -> Node | None:
+    """Return what stands before the last ``::`` in the name of a function."""
+    declarator = function.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "qualified_identifier":
+        declarator = declarator.child_by_field_name("declarator")
+    return declarator.child_by_field_name("scope") if declarator is not None else None
 
 
 def _template_arguments(kind: Node) -> list[Node]:
@@ -106,13 +165,11 @@ def _template_arguments(kind: Node) -> list[Node]:
     return list(arguments.named_children) if arguments is not None else []
 
 
-def _queue_site(file: File, call: Call, depths: dict[str, Node]) -> Site:
+def _queue_site(file: File, call: Call, depths: list[QueueDepth]) -> Site:
     count = call.arguments[1]
     present, wanted = call.values[1], "2" if call.values[1] == "1" else "1"
-    nodes = [count]
-    depth = depths.get(call.values[0])
-    if depth is not None and file.source.text_of(depth) == present:
-        nodes.append(depth)
-    edits = tuple(file.edit(Edit(node.start_byte, node.end_byte, wanted)) for node in nodes)
+    own = depths_of(depths, class_around(file.source, call.node), call.values[0])
+    nodes = [count, *(depth.node for depth in own if depth.text == present)]
+    edits = tuple(file.replaced(node, wanted) for node in nodes)
     label = file.label(call.node.start_byte, f"{call.values[0]} has {present}")
     return Site(label, (Choice(f"{present} -> {wanted} buffers", edits, forward=wanted == "2"),))

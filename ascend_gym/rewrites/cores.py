@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from tree_sitter import Node
 
 from ascend_gym.rewrites.constants import Constant, constants_of, names_core_count, replacement
+from ascend_gym.rewrites.core_parts import has_part_of_core
+from ascend_gym.rewrites.core_units import CORE_NAME, FEWER_LAUNCHES, least_core_work
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor
 
@@ -17,17 +19,15 @@ _MOST_BLOCKS = 96  # two for each vector core
 _CORE_CALLS = ("SetBlockDim", "SetNumBlocks")
 PLATFORM_CALLS = ("GetCoreNum", "GetCoreNumAiv")
 _PLATFORM_HEADER = "tiling/platform/platform_ascendc.h"
-_CORE_NAME = re.compile(r"[\w.>-]*(?:core|block_?dim)\w*", re.IGNORECASE)
+_ABOUT_LAUNCH = re.compile(r"SetBlockDim|SetNumBlocks|workspace", re.IGNORECASE)
 _ONE = re.compile(r"1[uUlL]*")
 _HOLDERS = ("init_declarator", "assignment_expression", "field_initializer", "return_statement")
 _SHARES = (2, 4, 8)
 _LIMIT_FACTORS = (8, 64)
-_BLOCKS_PER_CORE = (16, 64)  # of 32 bytes mostly: 512 B and 2 KB
 
 _MORE_CORES = Effect(
     (Pipe.MTE2, Pipe.MTE3, Pipe.VECTOR, Pipe.SCALAR), "work spread over the cores that the chip has"
 )
-FEWER_LAUNCHES = Effect((Pipe.SCALAR,), "fewer blocks to start one after another where each has little to do")
 
 _ELEMENTS = (8192, 2048, 32768)  # of the first input, for each core
 _HEADER = "<algorithm>"
@@ -48,8 +48,10 @@ _LIMITED = re.compile(
 def block_dim(view: View) -> Iterator[Site]:
     """The number of cores is an integer literal: a constant with such a name, or the argument of SetBlockDim.
 
-    Assumption: the work of each core is computed from that number.
+    Assumption: the work of each core is computed from that number, and is no constant of the kernel.
     """
+    if has_part_of_core(view):
+        return
     for constant in [*_core_counts(view), *_block_dim_literals(view)]:
         present = constant.literal or 0
         counts = sorted(
@@ -67,8 +69,11 @@ def block_dim(view: View) -> Iterator[Site]:
 def block_dim_from_platform(view: View) -> Iterator[Site]:
     """A const or constexpr number of cores is used in one function, which has the tiling context.
 
-    A local variable of the same name then shadows it, with the number of vector cores of the actual chip.
+    A local variable of the same name then shadows it, with the number of vector cores of the actual chip. The
+    kernel may not fix the work of a core as a constant.
     """
+    if has_part_of_core(view):
+        return
     for constant in _core_counts(view):
         function = _only_user(constant)
         if constant.is_fixed and constant.type_text and function is not None:
@@ -100,7 +105,8 @@ def core_share(view: View) -> Iterator[Site]:
     """
     for file in view.host:
         for call in file.source.calls:
-            if call.is_method and call.name in PLATFORM_CALLS and not call.arguments:
+            asks = call.is_method and call.name in PLATFORM_CALLS and not call.arguments
+            if asks and not _launches_alone(view, file, call):
                 yield from _share_site(file, call)
 
 
@@ -118,17 +124,25 @@ def single_core_limit(view: View) -> Iterator[Site]:
                 yield _limit_site(file, limit)
 
 
-@rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="least_core_work")
-def least_core_work(view: View) -> Iterator[Site]:
-    """The number of cores is the smaller of itself and a number of units: ``cores < n ? cores : n``.
+def _launches_alone(view: View, file: File, call: Call) -> bool:
+    """Return whether a number of cores only decides how many blocks start, and no block asks for it."""
+    holder = call.node.parent
+    named = holder.child_by_field_name("declarator") if holder is not None else None
+    function = ancestor(call.node, "function_definition")
+    asked = any("GetBlockNum" in each.source.words for each in view.kernel)
+    if named is None or function is None or asked or named.type != "identifier":
+        return False
+    uses = [
+        node
+        for node in file.source.identifiers(file.source.text_of(named))
+        if call.node.end_byte <= node.start_byte < function.end_byte
+    ]
+    return bool(uses) and all(_ABOUT_LAUNCH.search(_statement_of(file.source, node)) for node in uses)
 
-    With n divided, rounding up, each core gets several units, and fewer cores start if there are few.
-    """
-    for file in view.host:
-        for conditional in file.source.nodes("conditional_expression"):
-            units = _core_units(file.source, conditional)
-            if units is not None:
-                yield _units_site(file, units)
+
+def _statement_of(source: Source, node: Node) -> str:
+    statement = ancestor(node, "expression_statement")
+    return source.text_of(statement) if statement is not None else ""
 
 
 def _core_counts(view: View) -> Iterator[Constant]:
@@ -221,7 +235,7 @@ def _limit_of(source: Source, branch: Node) -> Node | None:
     name, _, value = source.bare(body).strip("{};").rpartition("=")
     condition = branch.child_by_field_name("condition")
     comparison = condition.child_by_field_name("value") if condition is not None else None
-    if not _CORE_NAME.fullmatch(name) or not _ONE.fullmatch(value) or comparison is None:
+    if not CORE_NAME.fullmatch(name) or not _ONE.fullmatch(value) or comparison is None:
         return None
     operator = comparison.child_by_field_name("operator")
     if comparison.type != "binary_expression" or operator is None:
@@ -237,7 +251,7 @@ def _limit_site(file: File, limit: Node) -> Site:
     texts = [(f"{base} * {factor}", True) for factor in _LIMIT_FACTORS]
     texts.append((f"{base} / {_LIMIT_FACTORS[0]}", False))
     texts += _present_factor(file.source, limit)
-    edits = ((new, file.edit(Edit(limit.start_byte, limit.end_byte, new)), ahead) for new, ahead in texts)
+    edits = ((new, file.replaced(limit, new), ahead) for new, ahead in texts)
     choices = tuple(Choice(f"{text} -> {new}", (edit,), forward=ahead) for new, edit, ahead in edits)
     return Site(file.label(limit.start_byte, f"one core up to {text}"), choices)
 
@@ -253,37 +267,6 @@ def _present_factor(source: Source, limit: Node) -> list[tuple[str, bool]]:
     return [(source.text_of(plain), operator.type == "/")]
 
 
-def _core_units(source: Source, conditional: Node) -> list[Node] | None:
-    """Return both mentions of n in ``cores < n ? cores : n``."""
-    comparison = conditional.child_by_field_name("condition")
-    while comparison is not None and comparison.type == "parenthesized_expression":
-        comparison = comparison.named_children[0]
-    fields = (comparison, conditional, comparison, conditional)
-    names = ("left", "consequence", "right", "alternative")
-    parts = [node.child_by_field_name(name) for node, name in zip(fields, names, strict=True) if node]
-    if comparison is None or None in parts or len(parts) != len(names):
-        return None
-    cores, again, units, other = (part for part in parts if part is not None)
-    operator = comparison.child_by_field_name("operator")
-    bare = [source.bare(node) for node in (cores, again, units, other)]
-    smaller = operator is not None and source.text_of(operator) in ("<", "<=")
-    named = _CORE_NAME.fullmatch(bare[0]) and not units.type.endswith("literal")
-    return [units, other] if smaller and named and bare[0] == bare[1] and bare[2] == bare[3] else None
-
-
-def _units_site(file: File, units: list[Node]) -> Site:
-    text = file.source.text_of(units[0])
-    divided = re.fullmatch(r"\((.*) \+ (\d+)\) / (\d+)", text, re.DOTALL)
-    texts = [(divided[1], False)] if divided else []
-    if not divided:
-        texts = [(f"({text} + {units - 1}) / {units}", True) for units in _BLOCKS_PER_CORE]
-    choices = []
-    for new, ahead in texts:
-        edits = tuple(file.edit(Edit(node.start_byte, node.end_byte, new)) for node in units)
-        choices.append(Choice(f"{text} -> {new}", edits, forward=ahead))
-    return Site(file.label(units[0].start_byte, f"at most {text} cores"), tuple(choices))
-
-
 @rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="core_work")
 def core_work(view: View) -> Iterator[Site]:
     """A value is the platform's number of cores, in a function that has the tiling context.
@@ -294,7 +277,7 @@ def core_work(view: View) -> Iterator[Site]:
     for file in view.host:
         for call in file.source.calls:
             if call.is_method and call.name in PLATFORM_CALLS and not call.arguments:
-                site = _site(file, call)
+                site = None if _launches_alone(view, file, call) else _site(file, call)
                 if site is not None:
                     yield site
 
@@ -324,7 +307,7 @@ def _site(file: File, call: Call) -> Site | None:
     for elements in _ELEMENTS:
         size = f"{context}->GetInputShape(0)->GetStorageShape().GetShapeSize()"
         limited = f"{_LIMIT}{text}, ({size} / {elements} + 1)))"
-        edit = file.edit(Edit(call.node.start_byte, call.node.end_byte, limited))
+        edit = file.replaced(call.node, limited)
         choices.append(Choice(f"a core for each {elements} elements", (*header, edit)))
     return Site(label, tuple(choices))
 
@@ -358,7 +341,7 @@ def _moves(file: File, limit: Node, cores: Node) -> Iterator[Choice]:
     for elements in _ELEMENTS:
         if elements != present:
             moved = _LIMITED.sub(rf"\g<1>{elements}\g<3>", text)
-            edit = file.edit(Edit(limit.start_byte, limit.end_byte, moved))
+            edit = file.replaced(limit, moved)
             yield Choice(f"a core for each {elements} elements", (edit,))
-    edit = file.edit(Edit(limit.start_byte, limit.end_byte, file.source.text_of(cores)))
+    edit = file.replaced(limit, file.source.text_of(cores))
     yield Choice("all cores", (edit,), forward=False)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.syntax import Call, Edit
+from ascend_gym.rewrites.syntax import Call
 
 _KEY = re.compile(r"(\d+)([uUlL]*)")
 _MOST_KEYS = 4
@@ -45,6 +45,6 @@ def _key_site(file: File, call: Call, keys: list[int]) -> Iterator[Site]:
     choices = []
     for key in keys:
         if key != int(present[1]):
-            edit = file.edit(Edit(node.start_byte, node.end_byte, f"{key}{present[2]}"))
+            edit = file.replaced(node, f"{key}{present[2]}")
             choices.append(Choice(f"key {present[1]} -> {key}", (edit,)))
     yield Site(file.label(call.node.start_byte, file.source.text_of(call.node)), tuple(choices))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites import (
     barriers,
     buffers,
     caching,
     casts,
+    core_parts,
     cores,
     events,
     fusion,
@@ -29,12 +28,13 @@ from ascend_gym.rewrites import (
     scalar_code,
     tails,
     tiling,
+    tiling_data,
 )
 from ascend_gym.rewrites.rule import Choice, Rule, Site, View
 
-_TILING = (tiling, cores, keys)
+_TILING = (tiling, cores, core_parts, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
-_PIPELINING = (buffers, barriers, events, placement, tails, passes, loads)
+_PIPELINING = (buffers, barriers, events, placement, tails, passes, loads, tiling_data)
 _COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls, reductions)
 _ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, memory)
 
@@ -43,19 +43,6 @@ RULES: tuple[Rule, ...] = tuple(rule for room in _ROOMS for rule in room.RULES)
 
 REWINDS: tuple[Rule, ...] = tuple(rule for room in _ROOMS for rule in room.REWINDS)
 """De-optimisations, each the inverse of a rule that cannot undo itself; no choice of theirs is forward."""
-
-_BY_NAME = {rule.name: rule for rule in (*RULES, *REWINDS)}
-
-
-def rule_named(name: str) -> Rule:
-    """Return the rule or rewind with that name.
-
-    Raises:
-        MisuseError: it does not exist.
-    """
-    if name not in _BY_NAME:
-        raise MisuseError(f"no rule {name!r}; there are {', '.join(sorted(_BY_NAME))}")
-    return _BY_NAME[name]
 
 
 @dataclass(frozen=True)
@@ -80,7 +67,7 @@ class Move:
         return self.rule.apply(candidate, self.site, self.choice)
 
 
-def moves_of(candidate: Candidate, rules: Iterable[Rule] = RULES) -> list[Move]:
+def moves_of(candidate: Candidate) -> list[Move]:
     """Return all moves, ordered by rule as in the library, then by site, then by choice."""
     view = View(candidate)
-    return [Move(rule, site, choice) for rule in rules for site in rule.find(view) for choice in site.choices]
+    return [Move(rule, site, choice) for rule in RULES for site in rule.find(view) for choice in site.choices]

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, fresh_name, names_in
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.statements import BARRIERS, is_dead_after
-from ascend_gym.rewrites.syntax import Call, Edit
+from ascend_gym.rewrites.syntax import Call
 from ascend_gym.rewrites.vector import (
     is_name,
     site_of,
@@ -43,7 +43,7 @@ def whole_call(view: View) -> Iterator[Site]:
             arguments = _whole(loop, call) if call is not None else None
             if call is not None and arguments is not None:
                 text = f"{call.callee}{call.template}({', '.join(arguments)});"
-                edit = file.edit(Edit(loop.node.start_byte, loop.node.end_byte, text))
+                edit = file.replaced(loop.node, text)
                 yield Site(loop.label(), (Choice(text, (edit,)),))
 
 
@@ -89,7 +89,7 @@ def flat_reduction(view: View) -> Iterator[Site]:
             lines = _tree_lines(file, call, match[1], match[2])
             if file.source.text_of(block).split() == " ".join(lines).split():
                 text = f"{call.callee}{call.template}({target}, {source}, {work}, {match[2]});"
-                edit = file.edit(Edit(block.start_byte, block.end_byte, text))
+                edit = file.replaced(block, text)
                 yield site_of(file, call, Choice("reduce all at once", (edit,), forward=False))
 
 
@@ -172,7 +172,7 @@ def _tree_site(file: File, call: Call) -> Site:
     left = fresh_name(file.source, "left")
     lines = _tree_lines(file, call, left, texts_of(file, call)[3])
     text = f"\n{file.source.indent_of(statement)}".join(lines)
-    edit = file.edit(Edit(statement.start_byte, statement.end_byte, text))
+    edit = file.replaced(statement, text)
     return site_of(file, call, Choice("add halves first", (edit,)))
 
 

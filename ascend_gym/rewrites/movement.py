@@ -21,7 +21,7 @@ from ascend_gym.rewrites.rule import (
     one_and_all,
     rule,
 )
-from ascend_gym.rewrites.syntax import Call, Edit, ancestor, is_inside, statements_of
+from ascend_gym.rewrites.syntax import Call, ancestor, is_inside, statements_of
 
 _BLOCK_BYTES = 32
 _MAX_STRIDE = 2**16 - 1  # blocks, of DataCopy
@@ -88,7 +88,7 @@ def _aligned(file: File, call: Call) -> Iterator[Site]:
         f"if ({condition}) {{\n{indent}    {_plain_copy(file, call, copy, into_ub)}\n{indent}}} else {{\n"
         f"{indent}    {file.source.text_of(statement)}\n{indent}}}"
     )
-    edit = file.edit(Edit(statement.start_byte, statement.end_byte, text))
+    edit = file.replaced(statement, text)
     yield Site(file.label(statement.start_byte, "DataCopyPad"), (Choice("plain copy when aligned", (edit,)),))
 
 
@@ -140,7 +140,7 @@ def _always_padded(file: File, branch: Node) -> Iterator[Site]:
         return
     if _only_statement(plain) is not None:
         kept = _only_statement(padded) or padded.named_children[-1]
-        edit = file.edit(Edit(branch.start_byte, branch.end_byte, file.source.text_of(kept)))
+        edit = file.replaced(branch, file.source.text_of(kept))
         label = file.label(branch.start_byte, "DataCopy when aligned")
         yield Site(label, (Choice("always DataCopyPad", (edit,), forward=False),))
 

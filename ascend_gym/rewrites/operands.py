@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.statements import CallPair, free_tensors
-from ascend_gym.rewrites.syntax import Call, Edit
+from ascend_gym.rewrites.syntax import Call
 from ascend_gym.rewrites.vector import (
     NUMBER,
     element_of,
@@ -177,7 +177,7 @@ def square(view: View) -> Iterator[Site]:
             if number_of(view, call.values[2]) == 2.0:
                 d, x, _, count = texts_of(file, call)
                 text = f"{call.named('Mul')}({d}, {x}, {x}, {count})"
-                edit = file.edit(Edit(call.node.start_byte, call.node.end_byte, text))
+                edit = file.replaced(call.node, text)
                 yield site_of(file, call, Choice(text, (edit,)))
 
 
@@ -234,7 +234,7 @@ def _fused_or_second(pair: CallPair, name: str, arguments: list[str], is_done: b
     if element is not None:
         node = pair.second.node
         text = f"{pair.second.named(name)}{template_of(name, element)}({', '.join(arguments)})"
-        edit = pair.file.edit(Edit(node.start_byte, node.end_byte, text))
+        edit = pair.file.replaced(node, text)
         yield Site(pair.label, (Choice(f"{text}, {pair.first.values[0]} stays", (edit,)),))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tree_sitter import Node
 
+from ascend_gym.rewrites.buffers import class_around, depths_of, queue_depths
 from ascend_gym.rewrites.constants import constants_of
 from ascend_gym.rewrites.loop_headers import (
     CountingLoop,
@@ -17,7 +18,19 @@ from ascend_gym.rewrites.loop_headers import (
     names_in,
     with_index,
 )
-from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
+from ascend_gym.rewrites.rule import (
+    Choice,
+    Effect,
+    Family,
+    File,
+    FileEdit,
+    Pipe,
+    Rule,
+    Side,
+    Site,
+    View,
+    rule,
+)
 from ascend_gym.rewrites.statements import BARRIERS, INSTRUCTIONS
 from ascend_gym.rewrites.syntax import Edit, Source, is_inside, siblings_before, statements_of
 
@@ -45,7 +58,7 @@ def loop_unrolling(view: View) -> Iterator[Site]:
     for file in view.kernel:
         for loop in counting_loops(file):
             if loop.step == "1" and _is_scalar_loop(loop):
-                edit = file.edit(Edit(loop.node.start_byte, loop.node.end_byte, _unrolled(loop)))
+                edit = file.replaced(loop.node, _unrolled(loop))
                 yield Site(loop.label(), (Choice("two passes at a time", (edit,)),))
 
 
@@ -64,7 +77,7 @@ def rerolling(view: View) -> Iterator[Site]:
                     **match.groupdict()
                 )
                 text = f"{header} {_indented(file.source.text_of(body), -4)}"
-                edit = file.edit(Edit(block.start_byte, block.end_byte, text))
+                edit = file.replaced(block, text)
                 label = file.label(block.start_byte, header)
                 yield Site(label, (Choice("one pass at a time", (edit,), forward=False),))
 
@@ -79,13 +92,16 @@ def prefetch(view: View) -> Iterator[Site]:
     """The body of a for loop begins with a function that copies a tile in, and then processes it.
 
     No function called in the loop may assign to a member, and each queue that the copies fill must have at
-    least two buffers, given by a literal or a constant.
+    least two buffers, given by a literal or a constant. Queues with the literal depth 1 get depth 2; other
+    depths have to be at least 2, and known.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
             ahead = _ahead(view, loop)
-            if ahead and _fill_queues_of_two(view, loop, ahead):
-                yield _prefetched(loop, ahead)
+            queues = _filled_queues(view, loop, ahead) if ahead else set()
+            deepened = _deepened(view, queues) if queues and _have_two_buffers(view, queues) else None
+            if deepened is not None:
+                yield _prefetched(loop, ahead, deepened)
 
 
 @rule(Family.PIPELINING, Side.KERNEL, Effect((Pipe.MTE2, Pipe.SCALAR), "copies in overlap with work"))
@@ -166,34 +182,60 @@ def _copies_in(source: Source, statement: Node) -> bool:
     return call is not None and not call.is_method and _COPY_IN.fullmatch(call.name) is not None
 
 
-def _fill_queues_of_two(view: View, loop: CountingLoop, ahead: list[Node]) -> bool:
-    """Return whether all queues that the functions called in ``ahead`` allocate from have two buffers."""
-    counts = _buffer_counts(view)
+def _filled_queues(view: View, loop: CountingLoop, ahead: list[Node]) -> set[tuple[str, str]]:
+    """Return the queues that the functions called in ``ahead`` allocate from, with the functions' class."""
     calls = [loop.file.source.call_of(node) for node in ahead]
     functions = [found for call in calls if call is not None for found in _functions(view, call.name)]
-    queues = {
-        call.callee.removesuffix("AllocTensor").rstrip(".->").removeprefix("this->")
+    return {
+        (
+            class_around(file.source, function),
+            call.callee.removesuffix("AllocTensor").rstrip(".->").removeprefix("this->"),
+        )
         for file, function in functions
         for call in file.source.calls_within(function)
         if call.name == "AllocTensor"
     }
-    return bool(queues) and all(min(counts.get(queue, [0])) >= 2 for queue in queues)
 
 
-def _buffer_counts(view: View) -> dict[str, list[int]]:
-    """Return the numbers of buffers of each queue; 0 for unknown ones."""
-    known = {
+def _have_two_buffers(view: View, queues: set[tuple[str, str]]) -> bool:
+    counts = _buffer_counts(view)
+    return all(min(counts.get(queue, [0])) >= 2 for _, queue in queues)
+
+
+def _deepened(view: View, queues: set[tuple[str, str]]) -> list[FileEdit] | None:
+    """Return the edits that let queues of depth 1 hold a tile more; ``None`` where a depth is not known."""
+    declared, known = queue_depths(view.kernel), _known_constants(view)
+    edits = []
+    for depth in dict.fromkeys(each for owner, queue in queues for each in depths_of(declared, owner, queue)):
+        if depth.text == "1":
+            edits.append(depth.file.replaced(depth.node, "2"))
+        elif _number(depth.text, known) < 2:
+            return None
+    return edits
+
+
+def _known_constants(view: View) -> dict[str, int]:
+    return {
         constant.name: constant.literal or 0
         for file in view.kernel
         for constant in constants_of(file)
         if constant.is_fixed
     }
+
+
+def _number(text: str, known: Mapping[str, int]) -> int:
+    """Return the value of a literal or a constant; 0 for others."""
+    return int(text) if text.isdecimal() else known.get(text, 0)
+
+
+def _buffer_counts(view: View) -> dict[str, list[int]]:
+    """Return the numbers of buffers of each queue; 0 for unknown ones."""
+    known = _known_constants(view)
     counts: dict[str, list[int]] = defaultdict(list)
     for file in view.kernel:
         for call in file.source.calls:
             if call.name == "InitBuffer" and len(call.values) == 3:
-                number = call.values[1]
-                count = int(number) if number.isdecimal() else known.get(number, 0)
+                count = _number(call.values[1], known)
                 counts[call.values[0].removeprefix("this->")].append(count)
     return counts
 
@@ -251,7 +293,7 @@ def _named_by(declaration: Node) -> Iterator[Node]:
         yield inner
 
 
-def _prefetched(loop: CountingLoop, ahead: list[Node]) -> Site:
+def _prefetched(loop: CountingLoop, ahead: list[Node], deepened: list[FileEdit]) -> Site:
     source, index = loop.file.source, loop.index
     copies = [node for node in ahead if node.type != "declaration"]
     following = f"({index} + {loop.step})"
@@ -263,7 +305,8 @@ def _prefetched(loop: CountingLoop, ahead: list[Node]) -> Site:
     indent = source.indent_of(copies[0])
     text = f"\n{indent}".join(_guarded(source, ahead, index, following, bound))
     edits.append(Edit(copies[0].start_byte, copies[0].end_byte, text))
-    choice = Choice("copy the next tile in first", tuple(loop.file.edit(edit) for edit in edits))
+    changes = (*deepened, *(loop.file.edit(edit) for edit in edits))
+    choice = Choice("copy the next tile in first", changes)
     return Site(loop.label(), (choice,))
 
 

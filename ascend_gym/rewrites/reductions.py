@@ -58,7 +58,7 @@ def whole_reduction(view: View) -> Iterator[Site]:
             if block is not None and _reduces_floats(file, call):
                 texts = texts_of(file, call)
                 if file.source.text_of(block).split() == " ".join(_lines(call, texts)).split():
-                    edit = file.edit(Edit(block.start_byte, block.end_byte, _as_before(call, texts)))
+                    edit = file.replaced(block, _as_before(call, texts))
                     label = file.label(call.node.start_byte, file.source.text_of(call.node))
                     yield Site(label, (Choice("reduce all at once", (edit,), forward=False),))
 

@@ -12,7 +12,7 @@ from ascend_gym.rewrites.copy_parameters import copy_fields, fixed_values, liste
 from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, names_in, with_index
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.statements import declaration_of
-from ascend_gym.rewrites.syntax import Call, Edit
+from ascend_gym.rewrites.syntax import Call
 
 _BLOCK_BYTES = 32
 _PADDED_FIELDS = 5
@@ -38,7 +38,7 @@ def strided_copy(view: View) -> Iterator[Site]:
         for loop in counting_loops(file):
             text = _strided(loop)
             if text is not None:
-                edit = file.edit(Edit(loop.node.start_byte, loop.node.end_byte, text))
+                edit = file.replaced(loop.node, text)
                 yield Site(loop.label(), (Choice("all rows by one copy", (edit,)),))
 
 
@@ -262,7 +262,7 @@ def _row_by_row(file: File, call: Call) -> Iterator[Site]:
     rows = f"{target}[row * {target_step}], {source}[row * {source_step}]"
     copy = f"{call.named('DataCopyPad')}({rows}, {one}{padding});"
     text = f"for (uint32_t row = 0; row < {fields.count}; row++) {{\n{indent}    {copy}\n{indent}}}"
-    edit = file.edit(Edit(statement.start_byte, statement.end_byte, text))
+    edit = file.replaced(statement, text)
     yield Site(
         file.label(statement.start_byte, f"{fields.count} rows"),
         (Choice("row by row", (edit,), forward=False),),

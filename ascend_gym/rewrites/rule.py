@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from tree_sitter import Node
+
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.candidate_files import with_texts
@@ -102,6 +104,10 @@ class File:
     def edit(self, edit: Edit) -> FileEdit:
         """Return ``edit`` as an edit of this file."""
         return FileEdit(self.path, edit)
+
+    def replaced(self, node: Node, text: str) -> FileEdit:
+        """Return the edit that puts ``text`` in the place of ``node``, a node of this file."""
+        return self.edit(Edit(node.start_byte, node.end_byte, text))
 
     def label(self, byte: int, what: str) -> str:
         """Return ``path:line what``."""

@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, fresh_name, names_in
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.syntax import Call, Edit, Source, is_inside
+from ascend_gym.rewrites.syntax import Call, Source, is_inside
 from ascend_gym.rewrites.vector import (
     element_of,
     is_name,
@@ -146,7 +146,7 @@ def _stores(view: View) -> Iterator[_Stores]:
 
 def _vectorised(stores: _Stores, call: str) -> Site:
     loop = stores.loop
-    edit = loop.file.edit(Edit(loop.node.start_byte, loop.node.end_byte, f"AscendC::{call.strip()};"))
+    edit = loop.file.replaced(loop.node, f"AscendC::{call.strip()};")
     return Site(loop.label(), (Choice(call, (edit,)),))
 
 
@@ -262,5 +262,5 @@ def _plain_calls(view: View, names: frozenset[str]) -> Iterator[tuple[File, Call
 
 def _scalar_loop(file: File, call: Call, index: str, statement: str) -> Site:
     count = texts_of(file, call)[-1]
-    header = f"for (uint32_t {index} = 0; {index} < {count}; {index}++) {{"
+    header = f"for (int32_t {index} = 0; {index} < {count}; {index}++) {{"
     return site_of(file, call, way_back(file, call, "an element at a time", header, f"    {statement}", "}"))

@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from ascend_gym.rewrites.rule import Choice, File, Site, View
 from ascend_gym.rewrites.statements import CallPair, call_pairs, declaration_of, is_dead_after
-from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor, is_inside
+from ascend_gym.rewrites.syntax import Call, Source, ancestor, is_inside
 
 NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+))f?"
 UNARY = frozenset({"Abs", "Exp", "Ln", "Not", "Reciprocal", "Relu", "Rsqrt", "Sqrt"})
@@ -144,7 +144,7 @@ def way_back(file: File, call: Call, label: str, *statements: str) -> Choice:
     """Return the choice that replaces a single vector call by several statements."""
     statement = call.statement if call.statement is not None else call.node
     text = f"\n{file.source.indent_of(statement)}".join(statements)
-    return Choice(label, (file.edit(Edit(statement.start_byte, statement.end_byte, text)),), forward=False)
+    return Choice(label, (file.replaced(statement, text),), forward=False)
 
 
 def site_of(file: File, call: Call, *choices: Choice) -> Site:

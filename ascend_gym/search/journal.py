@@ -20,10 +20,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ascend_gym.core.append_log import AppendLog, canonical_json, read_log
+from ascend_gym.core.closing import Closing
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
@@ -38,7 +38,7 @@ TIMINGS_NAME = "timings.jsonl"
 _NOT_REPEATABLE: Any = {"seconds": True, "device": True, "cached": True, "charge": {"device_seconds"}}
 
 
-class Journal:
+class Journal(Closing):
     """Writes the journal of one search below a folder, and reads it back after a crash."""
 
     def __init__(self, folder: Path) -> None:
@@ -130,14 +130,6 @@ class Journal:
         """Close both files."""
         self._log.close()
         self._timings.close()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _append(self, kind: str, **fields: Any) -> None:
         record = {"kind": kind, "seq": self._written, **fields}

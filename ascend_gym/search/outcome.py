@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ascend_gym.core.best import is_unwritten
+from ascend_gym.core.best import is_unwritten, speedup
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
@@ -120,9 +120,7 @@ class SearchOutcome:
 
         At least 1, but for an operator without sources: its best may be slower than the framework calls.
         """
-        if self.baseline_latency_us is None or self.best_latency_us is None:
-            return None
-        return self.baseline_latency_us / self.best_latency_us
+        return speedup(self.baseline_latency_us, self.best_latency_us)
 
     @property
     def evaluations(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ascend_gym.staged.syntax import Alloc, Knob, StagedError, Tensor
+from ascend_gym.staged.syntax import Alloc, StagedError, StagedKnob, Tensor
 
 KERNEL_FUNCTIONS = {
     "min": (2, 8),
@@ -64,7 +64,7 @@ class Names:
 
     tensors: dict[str, Tensor] = field(default_factory=dict)
     buffers: dict[str, Alloc] = field(default_factory=dict)
-    knobs: dict[str, Knob] = field(default_factory=dict)
+    knobs: dict[str, StagedKnob] = field(default_factory=dict)
 
     def buffer(self, node: ast.expr) -> str:
         """Return the buffer that an expression names."""
@@ -140,7 +140,7 @@ class Names:
             )
         if name in self.knobs:
             raise StagedError(node.lineno, f"knob {name!r} is there already")
-        self.knobs[name] = Knob(name, default, choices)
+        self.knobs[name] = StagedKnob(name, default, choices)
 
 
 def functions_of(stage: str | None) -> dict[str, tuple[int, int]]:

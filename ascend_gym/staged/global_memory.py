@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_gym.core.records import Case
-from ascend_gym.staged.hosting import Launch
+from ascend_gym.staged.hosting import StagedLaunch
 from ascend_gym.staged.syntax import Program, StagedError
 from ascend_gym.staged.vector_unit import Buffer, Core
 
@@ -40,7 +40,7 @@ class GlobalMemory:
         self,
         program: Program,
         case: Case,
-        launch: Launch,
+        launch: StagedLaunch,
         inputs: Sequence[Array],
         fault: Callable[[int, str], StagedError],
     ) -> None:
@@ -129,7 +129,7 @@ class GlobalMemory:
         return outputs
 
     def _tensors(
-        self, program: Program, case: Case, launch: Launch, inputs: Sequence[Array]
+        self, program: Program, case: Case, launch: StagedLaunch, inputs: Sequence[Array]
     ) -> dict[str, _Global]:
         found: dict[str, _Global] = {}
         given = iter(inputs)

@@ -71,7 +71,7 @@ def _check_dtype(program: Program, parameter: Parameter) -> None:
 
 
 @dataclass(frozen=True)
-class Launch:
+class StagedLaunch:
     """What the host decides for one case.
 
     Attributes:
@@ -100,7 +100,7 @@ class Launch:
 
 def launch_of(
     program: Program, case: Case, cores: int = MAX_CORES, knobs: Mapping[str, int] | None = None
-) -> Launch:
+) -> StagedLaunch:
     """Run the host function of a program on a case.
 
     Args:
@@ -137,10 +137,10 @@ def launch_of(
                 alloc.line, f"{alloc.name} has {elems[alloc.name]} elements in case {case.case_id}"
             )
         dtypes[alloc.name] = dtypes[program.tensors[0].name] if alloc.dtype == GENERIC else alloc.dtype
-    return Launch(launched, workspace, numbers, dtypes, elems)
+    return StagedLaunch(launched, workspace, numbers, dtypes, elems)
 
 
-def depths_of(program: Program, lifetimes: Lifetimes, launches: list[Launch]) -> dict[str, int]:
+def depths_of(program: Program, lifetimes: Lifetimes, launches: list[StagedLaunch]) -> dict[str, int]:
     """Return the depth of each queue: two in loops if they fit in every case, else one.
 
     Raises:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ascend_gym.core.records import Case
 from ascend_gym.staged.global_memory import NUMPY_TYPES, Array, GlobalMemory
-from ascend_gym.staged.hosting import Launch
+from ascend_gym.staged.hosting import StagedLaunch
 from ascend_gym.staged.scalars import Env, Value, compiled
 from ascend_gym.staged.syntax import (
     BLOCK_BYTES,
@@ -59,7 +59,7 @@ class _Machine:
 
     def __init__(self, verified: Verified, case: Case, inputs: Sequence[Array]) -> None:
         self._program, self._case = verified.program, case
-        self._launch: Launch = verified.launches[case.case_id]
+        self._launch: StagedLaunch = verified.launches[case.case_id]
         self._roles = verified.lifetimes.roles
         self._steps = 0
         self._memory = GlobalMemory(self._program, case, self._launch, inputs, self._fault)

@@ -12,6 +12,7 @@ from ascend_gym.staged.syntax import (
     SIZES_BYTES,
     Alloc,
     Assign,
+    BufferView,
     If,
     Loop,
     Op,
@@ -25,7 +26,6 @@ from ascend_gym.staged.syntax import (
     Tensor,
     Tiles,
     Transfer,
-    View,
     Write,
 )
 
@@ -255,7 +255,7 @@ class _Parser:
         if len(call.args) != wanted or call.keywords:
             kinds = ["dst", *(_KINDS[kind] for kind in operation.operands), "count"]
             raise StagedError(line, f"expected {name}({', '.join(kinds)}), got {len(call.args)} arguments")
-        operands: list[View | ast.expr] = []
+        operands: list[BufferView | ast.expr] = []
         for kind, argument in zip(operation.operands, call.args[1:-1], strict=True):
             if kind == SCALAR:
                 self._names.check(argument, functions_of("compute"))
@@ -297,11 +297,11 @@ class _Parser:
             extra.get("room"),
         )
 
-    def _view(self, node: ast.expr) -> View:
+    def _view(self, node: ast.expr) -> BufferView:
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
             self._names.check(node.slice, functions_of("compute"))
-            return View(self._names.buffer(node.value), node.slice)
-        return View(self._names.buffer(node))
+            return BufferView(self._names.buffer(node.value), node.slice)
+        return BufferView(self._names.buffer(node))
 
 
 _KINDS = {"v": "buffer", "s": "number", "m": "bits", "o": "buffer"}

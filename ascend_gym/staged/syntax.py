@@ -68,7 +68,7 @@ class Alloc:
 
 
 @dataclass(frozen=True)
-class View:
+class BufferView:
     """A buffer from an element on; the element must lie on a boundary of 32 bytes."""
 
     buffer: str
@@ -113,7 +113,7 @@ class Transfer:
     """
 
     stores: bool
-    local: View
+    local: BufferView
     tensor: str
     at: ast.expr
     count: ast.expr
@@ -129,15 +129,15 @@ class Op:
     """A vector instruction: ``name(dst, operands.., n)``."""
 
     name: str
-    dst: View
-    operands: tuple[View | ast.expr, ...]
+    dst: BufferView
+    operands: tuple[BufferView | ast.expr, ...]
     count: ast.expr
     line: int
 
     @property
-    def sources(self) -> list[View]:
+    def sources(self) -> list[BufferView]:
         """The buffers that it reads, by what its operands are."""
-        return [each for each in self.operands if isinstance(each, View)]
+        return [each for each in self.operands if isinstance(each, BufferView)]
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ Stmt: TypeAlias = Assign | Share | Transfer | Op | Write | Stage | Tiles | Loop 
 
 
 @dataclass(frozen=True)
-class Knob:
+class StagedKnob:
     """A constant of the host that a search may turn: ``knob("tile", 4096, [2048, 8192])``."""
 
     name: str
@@ -236,7 +236,7 @@ class Program:
     workspace: ast.expr | None
     allocs: tuple[Alloc, ...]
     body: list[Stmt]
-    knobs: dict[str, Knob] = field(default_factory=dict)
+    knobs: dict[str, StagedKnob] = field(default_factory=dict)
     text: str = ""
 
     def tensor(self, name: str) -> Tensor:

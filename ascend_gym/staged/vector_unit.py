@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ascend_gym.staged.operations import MASK, OPERATIONS, SCALAR, WHOLE_BYTES
 from ascend_gym.staged.scalars import Env, Value
-from ascend_gym.staged.syntax import BLOCK_BYTES, SIZES_BYTES, Op, StagedError, View
+from ascend_gym.staged.syntax import BLOCK_BYTES, SIZES_BYTES, BufferView, Op, StagedError
 
 Array = NDArray[Any]
 
@@ -56,7 +56,7 @@ class VectorUnit:
     ) -> None:
         self._dtypes, self._value, self._fault = dtypes, value, fault
 
-    def view(self, view: View) -> Part:
+    def view(self, view: BufferView) -> Part:
         """Return what gives the buffer and the part of it that an instruction uses."""
         offset = self._value(view.offset) if view.offset is not None else None
         name = view.buffer
@@ -79,7 +79,7 @@ class VectorUnit:
         operation = OPERATIONS[op.name]
         count, target = self._value(op.count), self.view(op.dst)
         operands: list[tuple[str, Any]] = [
-            (kind, self.view(each) if isinstance(each, View) else self._value(each))
+            (kind, self.view(each) if isinstance(each, BufferView) else self._value(each))
             for kind, each in zip(operation.operands, op.operands, strict=True)
         ]
         compute = self._special(op) or _plain(op)
@@ -146,7 +146,7 @@ class VectorUnit:
             return np.array([where.start])  # of what it reads, see _transposed
         if not (operation.reduces and position == 1) and not buffer.written[area].all():
             view = op.operands[position]
-            assert isinstance(view, View)
+            assert isinstance(view, BufferView)
             raise self._fault(
                 op.line, f"{op.name} reads {view.buffer}[{area.start}:{area.stop}]: never written"
             )
@@ -181,7 +181,7 @@ class VectorUnit:
             )
         index = at // dtype.itemsize
         view = op.operands[0]
-        assert isinstance(view, View)
+        assert isinstance(view, BufferView)
         if not core.buffers[view.buffer].written[index].all():
             raise self._fault(op.line, f"gather reads elements of {view.buffer} that were never written")
         return data[index]
@@ -195,7 +195,7 @@ class VectorUnit:
         else:
             index = first + columns * (16 * distance) + rows
         view = op.operands[0]
-        assert isinstance(view, View)
+        assert isinstance(view, BufferView)
         buffer = core.buffers[view.buffer]
         whole = 8 if op.name == "rows_to_lanes" else 1
         if distance < 1 or distance % whole or (given and not 1 <= given[0] <= 16):

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Case
-from ascend_gym.staged.hosting import Launch, check_interface, depths_of, launch_of
+from ascend_gym.staged.hosting import StagedLaunch, check_interface, depths_of, launch_of
 from ascend_gym.staged.lifetimes import Lifetimes, lifetimes_of
 from ascend_gym.staged.operations import OPERATIONS, OTHER
 from ascend_gym.staged.scalars import is_float
 from ascend_gym.staged.syntax import (
     GENERIC,
     Assign,
+    BufferView,
     Loop,
     Op,
     Program,
@@ -23,7 +24,6 @@ from ascend_gym.staged.syntax import (
     SyncAll,
     Tiles,
     Transfer,
-    View,
     Write,
     assigned,
     children,
@@ -62,7 +62,7 @@ class Verified:
     lifetimes: Lifetimes
     depths: Mapping[str, int]
     types: Mapping[str, bool]
-    launches: Mapping[str, Launch]
+    launches: Mapping[str, StagedLaunch]
 
 
 def verify(program: Program, interface: Interface, cases: Sequence[Case]) -> Verified:
@@ -208,7 +208,7 @@ def _check_operation(op: Op, dtypes: Mapping[str, str]) -> None:
     if dtype not in operation.types:
         allowed = ", ".join(sorted(operation.types))
         raise StagedError(op.line, f"{op.name} writes {allowed}; {op.dst.buffer} is {dtype}")
-    others = [dtypes[each.buffer] for each in op.operands if isinstance(each, View)]
+    others = [dtypes[each.buffer] for each in op.operands if isinstance(each, BufferView)]
     kinds = [kind for kind in operation.operands if kind != "s"]
     for kind, other in zip(kinds, others, strict=True):
         if kind == "v" and other != dtype:

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import DType
 from ascend_gym.core.wheel import compiler_program
@@ -36,8 +37,6 @@ DTYPE_BY_SUFFIX = {
 PREPROCESS_TIMEOUT_S = 30.0
 
 MAX_PARAMETERS = 256
-# What is not closed reaches to the end of the text, so that no part is looked at again and again.
-_COMMENT = re.compile(r'("(?:\\(?:.|\Z)|[^"\\\n])*(?:"|(?=\n)|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _CLASS = re.compile(r"class\s+(\w+)\s*:\s*public\s+(?:ops::)?OpDef\b")
 _MEMBER = re.compile(r'(?:this->)?\b(Input|Output|Attr)\(\s*"(\w+)"\s*\)([^;]*)(?:;|\Z)')
 _DTYPES = re.compile(r"\.DataType\(\s*\{([^}]*)(?:\}|\Z)")
@@ -77,11 +76,6 @@ class OperatorDef:
     inputs: tuple[ParameterDef, ...]
     outputs: tuple[ParameterDef, ...]
     attributes: tuple[AttributeDef, ...]
-
-
-def without_comments(text: str) -> str:
-    """Return C++ text with comments replaced by a space; string literals are kept."""
-    return _COMMENT.sub(lambda match: match.group(1) or " ", text)
 
 
 def defines_operator(text: str) -> bool:

@@ -171,7 +171,7 @@ def _import(folder: Path, place: Path) -> None:
             check=False,
         )
         if done.returncode == EXIT_FORMAT:
-            raise OperatorFormatError(done.stdout.strip())
+            raise OperatorFormatError(f"{folder}: {done.stdout.strip()}")
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             raise InfrastructureError(f"{folder}: cannot be imported: {last}")

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
 from ascend_gym.core.records import Case, DType, Injection, TensorSpec, ValueRange
 
 Array: TypeAlias = NDArray[Any]
 
 _QUANTILES = 1 << 16
+_PART_ELEMS = 1 << 16
 _OTHER_DTYPES = {DType.BFLOAT16: ml_dtypes.bfloat16, DType.INT4: ml_dtypes.int4}
 
 
@@ -48,6 +49,23 @@ def stored_array(array: Array) -> Array:
     halves = np.zeros(array.size + array.size % 2, np.uint8)
     halves[: array.size] = array.ravel().astype(np.int8).view(np.uint8) & 0xF
     return halves[::2] | halves[1::2] << 4
+
+
+def array_bytes(array: Array) -> memoryview:
+    """Return the elements of an array, one after the other."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def write_array(path: Path, array: Array) -> None:
+    """Write the elements of an array, one after the other.
+
+    Raises:
+        InfrastructureError: the file cannot be written, for example because the disk is full.
+    """
+    try:
+        path.write_bytes(array_bytes(array))
+    except OSError as error:
+        raise InfrastructureError(f"{path} cannot be written ({array.nbytes} bytes): {error}") from error
 
 
 def loaded_array(data: bytes | mmap.mmap, dtype: DType, shape: tuple[int, ...], offset: int = 0) -> Array:
@@ -205,10 +223,19 @@ def _draw(tensor: TensorSpec, count: int, words: np.random.Philox) -> Array:
         array = _fine_floats(values, _raw(words, count).view(np.uint32)).view(dtype)
     elif dtype.itemsize == 2:
         bits = _raw(words, -(-count // 4)).view(np.uint16)[:count]
-        array = _quantiles(values, tensor.dtype)[bits]
+        array = _looked_up(_quantiles(values, tensor.dtype), bits)
     else:
         bits32 = _raw(words, -(-count // 2)).view(np.uint32)[:count]
         array = _fine_floats(values, bits32).astype(dtype, copy=False)
+    return array
+
+
+def _looked_up(table: Array, bits: NDArray[np.uint16]) -> Array:
+    """Return ``table[bits]`` of a table of 65,536 elements; in parts, whose indices stay in a cache."""
+    array = np.empty(bits.size, table.dtype)
+    for start in range(0, bits.size, _PART_ELEMS):
+        part = slice(start, start + _PART_ELEMS)
+        table.take(bits[part], out=array[part], mode="clip")  # none is beyond; this mode needs no copy
     return array
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -14,9 +14,9 @@ from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.cann_cases import REFERENCE_NAME, own_case_folder, read_checkout_spec
+from ascend_gym.suite.cann_sources import digest_of_sources_elsewhere, read_sources
 from ascend_gym.suite.imported import IMPORTED_SUITE, PAPER_SUITE, paper_levels, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
-from ascend_gym.suite.source_place import digest_of_sources_elsewhere, read_sources
 from ascend_gym.suite.specification import has_no_sources, read_specification
 
 LOCAL_SUITE = "local"
@@ -44,6 +44,19 @@ _DIGESTED = (
     "examples/AclNNInvocationNaive/*",
     "data/**/*",
 )
+
+SPLITS: Mapping[str, tuple[str, ...]] = {
+    "train": (
+        *("broadcast", "comparison", "construction", "conversion", "elementwise", "foreach", "indexing"),
+        *("matmul", "optimizer", "pooling", "reduction"),
+    ),
+    "validation": ("loss", "quantization", "resize", "scan"),
+    "test": ("activation", "attention", "fused", "normalization", "sorting"),
+}
+"""Categories of the ``core`` suite that agents learn on, choose on, and are tested on; docs/benchmark.md.
+
+Split by whole categories, so that no operator of the test part has a near relative in the others.
+"""
 
 
 def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
@@ -156,7 +169,8 @@ def missing_requirements(name: str, folder: Path) -> str:
     try:
         _load_folder(folder, IMPORTED_SUITE, name)
     except OperatorFormatError as error:
-        return " ".join(str(error).replace(f"{folder.resolve()}/", "").split())
+        said = str(error).removeprefix(f"{folder.resolve()}: ").replace(f"{folder.resolve()}/", "")
+        return " ".join(said.split())
     return ""
 
 
@@ -293,3 +307,8 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         baseline=baseline,
         folder_digest=folder_digest(folder),
     )
+
+
+def split_of(category: str) -> str | None:
+    """Return the part that a category belongs to; ``None`` for one of no split."""
+    return next((name for name, categories in SPLITS.items() if category in categories), None)

@@ -13,22 +13,21 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from ascend_gym.core.child_process import ChildProcess
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.search.interrupts import SIGNALS
 from ascend_gym.search.journal import JOURNAL_NAME
-from ascend_gym.sweep.jobs import Ending, FilePart, RunEnd, RunStep, RunTask, Update
+from ascend_gym.sweep.jobs import FilePart, RunEnd, RunEnding, RunStep, RunTask, Update
 from ascend_gym.sweep.run_folders import LOG_NAMES, SETTINGS_NAME
 
 _ORDER_BYTES = 1 << 20
 _STATUS_BYTES = 16
-_QUOTED_BYTES = 2000
 _END_TIMEOUT_S = 10.0
 
 _READ_BYTES = 1 << 16
@@ -60,21 +59,11 @@ class ForkServer:
 
     def __init__(self, module: str) -> None:
         self.module, self.ended = module, False
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: children write, said() reads
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._process = subprocess.Popen(
-                [*own_python_command(__name__), module, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=self._messages,
-                stderr=self._messages,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
+        self._process = ChildProcess([*own_python_command(__name__), module], socket.SOCK_SEQPACKET)
 
     def fileno(self) -> int:
         """Return a descriptor that becomes readable when the child has ended."""
-        return self._line.fileno()
+        return self._process.line.fileno()
 
     def begin(self, folder: Path, arguments: Sequence[str], stdin: int, stdout: int) -> None:
         """Start a child process; the previous one must have ended.
@@ -88,17 +77,19 @@ class ForkServer:
         Raises:
             OSError: the server has ended, or the arguments are too long.
         """
-        self._messages.truncate(0)
-        self._messages.seek(0)  # the server's own position too: both have the same open file
+        self._process.messages.truncate(0)
+        self._process.messages.seek(0)  # the server's own position too: both have the same open file
         try:
-            socket.send_fds(self._line, [json.dumps([str(folder), *arguments]).encode()], [stdin, stdout])
+            socket.send_fds(
+                self._process.line, [json.dumps([str(folder), *arguments]).encode()], [stdin, stdout]
+            )
         except OSError:
             self._end()
             raise
 
     def status(self) -> int | None:
         """Wait for the exit status of the child; ``None`` if the server has ended without one."""
-        answer = self._answer() if select.select([self._line], [], [], _END_TIMEOUT_S)[0] else b""
+        answer = self._answer() if select.select([self], [], [], _END_TIMEOUT_S)[0] else b""
         if answer:
             return int(answer)
         self._end()
@@ -107,27 +98,23 @@ class ForkServer:
     def _answer(self) -> bytes:
         """Return the server's answer; empty if it has ended, whether or not it read its request."""
         try:
-            return self._line.recv(_STATUS_BYTES)
+            return self._process.line.recv(_STATUS_BYTES)
         except ConnectionResetError:
             return b""
 
     def said(self) -> str:
         """Return the end of the child's standard error."""
-        written_bytes = os.fstat(self._messages.fileno()).st_size
-        start = max(0, written_bytes - _QUOTED_BYTES)
-        return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
+        return self._process.said()
 
     def close(self) -> None:
         """Stop the server and its child, and wait until the server has ended."""
         if not self.ended:
             self._end()
-        self._line.close()
-        self._messages.close()
+        self._process.close()
 
     def _end(self) -> None:
         self.ended = True
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.kill()
 
 
 def main() -> None:
@@ -214,30 +201,30 @@ class ChildRun:
             (self._folder / name).write_bytes(data)
         self._line = b""
         self._end: RunEnd | None = None
-        self._stop_fd, self._told_fd = self._begun()
+        self._stop_fd, self._steps_fd = self._begun()
 
     def _begun(self) -> tuple[int, int]:
         """Start the process; return the ends of the pipes for stopping it and for its steps."""
         daemon = ["--daemon", self._task.daemon] if self._task.daemon is not None else []
         stdin, stop_fd = os.pipe()
-        told_fd, stdout = os.pipe()
+        steps_fd, stdout = os.pipe()
         try:
             self._server.begin(self._folder, [*daemon, *self._task.arguments], stdin, stdout)
         except OSError:
             os.close(stop_fd)
-            os.close(told_fd)
+            os.close(steps_fd)
             raise
         finally:
             os.close(stdin)
             os.close(stdout)
-        return stop_fd, told_fd
+        return stop_fd, steps_fd
 
     def updates(self, timeout_s: float) -> Update:
         """Return news of the run, waiting up to ``timeout_s``. Once it returns the end, the run is gone."""
-        waited: list[int] = [self._told_fd, self._server.fileno()]
+        waited: list[int] = [self._steps_fd, self._server.fileno()]
         ready = select.select(waited, [], [], timeout_s)[0]
         steps: list[RunStep] = []
-        while self._told_fd in ready and (data := os.read(self._told_fd, _READ_BYTES)):
+        while self._steps_fd in ready and (data := os.read(self._steps_fd, _READ_BYTES)):
             self._take(data, steps)
             ready = select.select(waited, [], [], 0)[0]
         end = self._ended() if ready else None
@@ -254,7 +241,7 @@ class ChildRun:
 
     def _close(self) -> None:
         self.stop()
-        os.close(self._told_fd)
+        os.close(self._steps_fd)
         self._scratch.cleanup()
 
     def _take(self, data: bytes, steps: list[RunStep]) -> None:
@@ -263,7 +250,7 @@ class ChildRun:
         for line in lines:
             event = json.loads(line)
             if "ending" in event:
-                self._end = RunEnd(Ending(event["ending"]), event["message"])
+                self._end = RunEnd(RunEnding(event["ending"]), event["message"])
             else:
                 steps.append(RunStep(**event))
 
@@ -272,8 +259,9 @@ class ChildRun:
         status = self._server.status()
         if self._end is not None:
             return self._end
-        without_a_word = Ending.INTERRUPTED if self._stop_fd < 0 else Ending.LOST  # < 0: it was told to stop
-        ending = Ending.REFUSED if status == _EXIT_MISUSE else without_a_word
+        was_asked_to_stop = self._stop_fd < 0
+        without_a_word = RunEnding.INTERRUPTED if was_asked_to_stop else RunEnding.LOST
+        ending = RunEnding.REFUSED if status == _EXIT_MISUSE else without_a_word
         return RunEnd(ending, f"exit status {status}: {self._server.said()}")
 
     def _new_parts(self, *, everything: bool) -> tuple[FilePart, ...]:

@@ -7,7 +7,7 @@ import threading
 from typing import Protocol
 
 from ascend_gym.sweep.child_run import ChildRun, RunPlace
-from ascend_gym.sweep.jobs import Ending, RunEnd, RunTask, Update
+from ascend_gym.sweep.jobs import RunEnd, RunEnding, RunTask, Update
 
 POLL_S = 5.0
 
@@ -42,7 +42,7 @@ class LocalExecutor:
         self._runs = runs
         self._children: dict[str, ChildRun] = {}
         self._free: list[RunPlace] = []
-        self._told: queue.SimpleQueue[Update] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Update] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     def capacity(self) -> int:
@@ -56,7 +56,7 @@ class LocalExecutor:
             child = place.begin(task)
         except OSError as error:
             self._free.append(place)
-            self._told.put(lost(task, f"it could not be begun: {error}"))
+            self._queue.put(lost(task, f"it could not be begun: {error}"))
             return
         self._children[task.job.job_id] = child
         thread = threading.Thread(target=self._follow, args=[task.job.job_id, child, place])
@@ -66,12 +66,12 @@ class LocalExecutor:
     def updates(self, timeout_s: float) -> list[Update]:
         """Return updates of runs; see ``Executor.updates``."""
         try:
-            told = [self._told.get(timeout=timeout_s)]
+            taken = [self._queue.get(timeout=timeout_s)]
         except queue.Empty:
             return []
-        while not self._told.empty():
-            told.append(self._told.get())
-        return told
+        while not self._queue.empty():
+            taken.append(self._queue.get())
+        return taken
 
     def stop_all(self) -> None:
         """Ask all runs to stop."""
@@ -91,13 +91,13 @@ class LocalExecutor:
         update = child.updates(POLL_S)
         while update.end is None:
             if update.steps or update.parts:
-                self._told.put(update)
+                self._queue.put(update)
             update = child.updates(POLL_S)
         self._children.pop(job_id, None)
         self._free.append(place)
-        self._told.put(update)
+        self._queue.put(update)
 
 
 def lost(task: RunTask, message: str) -> Update:
     """Return the update of an attempt whose process or host was lost."""
-    return Update(task.job.job_id, task.attempt, "", end=RunEnd(Ending.LOST, message))
+    return Update(task.job.job_id, task.attempt, "", end=RunEnd(RunEnding.LOST, message))

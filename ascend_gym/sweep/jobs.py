@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ascend_gym.core.best import speedup
+
 CHILD_MODULE = "ascend_gym.cli.sweep_child"
 
 
 @dataclass(frozen=True)
-class Job:
+class SweepJob:
     """One run of a sweep.
 
     Attributes:
@@ -48,7 +50,7 @@ class RunTask:
         module: module whose ``main`` executes the run; see ``ForkServer``.
     """
 
-    job: Job
+    job: SweepJob
     attempt: int
     daemon: str | None
     files: Mapping[str, bytes]
@@ -78,12 +80,10 @@ class RunStep:
     @property
     def speedup(self) -> float:
         """Speedup of the best candidate so far; 1 if nothing was measured."""
-        if self.baseline_latency_us is None or self.best_latency_us is None:
-            return 1.0
-        return self.baseline_latency_us / self.best_latency_us
+        return speedup(self.baseline_latency_us, self.best_latency_us) or 1.0
 
 
-class Ending(str, Enum):
+class RunEnding(str, Enum):
     """Outcome of an attempt at a run."""
 
     FINISHED = "finished"
@@ -97,7 +97,7 @@ class Ending(str, Enum):
 class RunEnd:
     """End of an attempt, with a message for the user."""
 
-    ending: Ending
+    ending: RunEnding
     message: str = ""
 
 

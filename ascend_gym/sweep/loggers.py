@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.sweep.jobs import Job, RunStep, Update
+from ascend_gym.sweep.jobs import RunStep, SweepJob, Update
 
 METRICS = ("speedup", "best_latency_us")
 
@@ -31,7 +31,7 @@ class LoggerName(str, Enum):
 class ExperimentLogger(Protocol):
     """Interface of experiment loggers."""
 
-    def step(self, job: Job, step: RunStep) -> None:
+    def step(self, job: SweepJob, step: RunStep) -> None:
         """Log one evaluation of a run; called once per evaluation, in order."""
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class LoggingCallback:
     """
 
     def __init__(
-        self, jobs: Mapping[str, Job], logged: Mapping[str, int], loggers: tuple[ExperimentLogger, ...]
+        self, jobs: Mapping[str, SweepJob], logged: Mapping[str, int], loggers: tuple[ExperimentLogger, ...]
     ) -> None:
         self._jobs, self._logged, self._loggers = jobs, dict(logged), loggers
 
@@ -82,7 +82,7 @@ class TensorBoardLogger:
         self._module, self._folder = _imported("tensorboardX"), folder
         self._writers: dict[str, Any] = {}
 
-    def step(self, job: Job, step: RunStep) -> None:
+    def step(self, job: SweepJob, step: RunStep) -> None:
         """Log one evaluation."""
         if job.job_id not in self._writers:
             self._writers[job.job_id] = self._module.SummaryWriter(str(self._folder / job.job_id))
@@ -102,7 +102,7 @@ class WandbLogger:
         self._module, self._folder = _imported("wandb"), folder
         self._runs: dict[str, Any] = {}
 
-    def step(self, job: Job, step: RunStep) -> None:
+    def step(self, job: SweepJob, step: RunStep) -> None:
         """Log one evaluation."""
         if job.job_id not in self._runs:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class MlflowLogger:
         self._experiment = known.experiment_id if known else self._client.create_experiment("ascend-gym")
         self._runs: dict[str, str] = {}
 
-    def step(self, job: Job, step: RunStep) -> None:
+    def step(self, job: SweepJob, step: RunStep) -> None:
         """Log one evaluation."""
         if job.job_id not in self._runs:
             run_id = self._client.create_run(self._experiment, run_name=job.job_id).info.run_id
@@ -161,7 +161,7 @@ def _metrics(step: RunStep) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _settings(job: Job) -> dict[str, Any]:
+def _settings(job: SweepJob) -> dict[str, Any]:
     return {name: value for name, value in asdict(job).items() if name not in ("settings", "job_id")}
 
 

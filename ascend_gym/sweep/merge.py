@@ -98,14 +98,14 @@ def merge_stores(store: ResultsStore, others: Iterable[Path]) -> Merged:
     return Merged(len(read), len(changed))
 
 
-class Format(str, Enum):
+class ExportFormat(str, Enum):
     """File formats of an export."""
 
     CSV = "csv"
     PARQUET = "parquet"
 
 
-def export(store: ResultsStore, folder: Path, file_format: Format) -> list[Path]:
+def export(store: ResultsStore, folder: Path, file_format: ExportFormat) -> list[Path]:
     """Write ``runs``, ``evaluations``, ``operators`` and ``sessions`` into ``folder``; return the files.
 
     Compressed columns (results, sources) are left out; ``ResultsStore`` reads those.
@@ -113,7 +113,7 @@ def export(store: ResultsStore, folder: Path, file_format: Format) -> list[Path]
     Raises:
         MisuseError: the folder is not writable, or the format needs a package that is missing.
     """
-    write = _write_csv if file_format is Format.CSV else _parquet_writer()
+    write = _write_csv if file_format is ExportFormat.CSV else _parquet_writer()
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from ascend_gym.core.chips import own_chips, recall_chip, require_chip
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.toml_file import read_toml, unknown_key
+from ascend_gym.core.toml_file import first_problem, read_toml
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.model_client import MAX_TOKENS
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator, ready_names
@@ -58,14 +57,14 @@ class SweepPlan(BaseModel):
 
     op_dirs: tuple[str, ...] = ()
     operators: tuple[str, ...] = Field(
-        default_factory=lambda told: () if told.get("op_dirs") else _DEFAULT_OPERATORS
+        default_factory=lambda given: () if given.get("op_dirs") else _DEFAULT_OPERATORS
     )
     methods: tuple[str, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     budgets: tuple[int, ...] = Field(default=(20,), min_length=1)
     chips: tuple[str, ...] = Field(default=("910B2",), min_length=1)
     chip_files: dict[str, str] = Field(
-        default_factory=lambda told: _files_of(told.get("chips", ())), exclude_if=lambda files: not files
+        default_factory=lambda given: _files_of(given.get("chips", ())), exclude_if=lambda files: not files
     )
     model: str = "offline"
     offline_model: str | None = None
@@ -92,10 +91,10 @@ class SweepPlan(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_own_chips(cls, told: Any) -> Any:
-        for chip, path in told.get("chip_files", {}).items():
+    def _with_own_chips(cls, given: Any) -> Any:
+        for chip, path in given.get("chip_files", {}).items():
             recall_chip(chip, Path(path), "sweep")
-        return told
+        return given
 
     @field_validator("chips")
     @classmethod
@@ -109,16 +108,18 @@ class SweepPlan(BaseModel):
             raise ValueError(f"expected budgets of at least 1 evaluation, got {min(budgets)}")
         return budgets
 
-    def cells(self) -> Iterator[Cell]:
-        """Yield the runs, with those of one operator and seed next to each other.
+    def runs(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield method and settings of each run, with those of one operator and seed next to each other.
 
         Raises:
             MisuseError: an operator is unknown, or a pattern matches none.
         """
         operators = {**dict.fromkeys(matching_operators(self.operators)), **own_operators(self.op_dirs)}
+        common = self.common_settings()
         rounds = product(self.chips, self.budgets, self.seeds, operators.items(), self.methods)
         for chip, budget, seed, (operator, folder), method in rounds:
-            yield Cell(method, operator, seed, budget, chip, folder)
+            own = {"operator": operator, "op_dir": folder, "seed": seed, "budget": budget, "chip": chip}
+            yield method, {**common, **own}
 
     def common_settings(self) -> dict[str, Any]:
         """Return the settings that all runs share."""
@@ -131,24 +132,6 @@ def _files_of(chips: Iterable[str]) -> dict[str, str]:
     return {chip: str(own[chip]) for chip in chips if chip in own}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One run of a sweep."""
-
-    method: str
-    operator: str
-    seed: int
-    budget: int
-    chip: str
-    op_dir: str | None = None
-
-    @property
-    def folder(self) -> str:
-        """Its folder relative to that of the sweep."""
-        names = (self.method, self.operator, f"{self.chip}-budget{self.budget}-seed{self.seed}")
-        return "/".join(name.replace("/", "_") for name in names)
-
-
 def read_plan(path: Path | None, **flags: Any) -> SweepPlan:
     """Read a plan from a TOML file; ``flags`` override the file unless they are ``None``.
 
@@ -156,22 +139,19 @@ def read_plan(path: Path | None, **flags: Any) -> SweepPlan:
         MisuseError: the file cannot be read, or the plan is invalid.
     """
     try:
-        told = read_toml(path) if path is not None else {}
+        in_file = read_toml(path) if path is not None else {}
     except (OSError, ValueError) as error:
         raise MisuseError(f"{path}: expected a TOML file: {error}") from error
-    if not isinstance(told.get("limits", {}), dict):
-        raise MisuseError(f"{path}: limits: expected a table [limits], got {told['limits']!r}")
+    if not isinstance(in_file.get("limits", {}), dict):
+        raise MisuseError(f"{path}: limits: expected a table [limits], got {in_file['limits']!r}")
     limits = {name: flags.pop(name) for name in Limits.model_fields if name in flags}
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
-    told_limits = {**told.get("limits", {}), **{k: v for k, v in limits.items() if v is not None}}
+    all_limits = {**in_file.get("limits", {}), **{k: v for k, v in limits.items() if v is not None}}
     try:
-        return SweepPlan.model_validate({**told, **given, "limits": told_limits})
+        return SweepPlan.model_validate({**in_file, **given, "limits": all_limits})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        unknown = first["type"] == "extra_forbidden"
-        said = unknown_key(SweepPlan, first["loc"]) if unknown else f"{first['msg']}, got {first['input']!r}"
-        raise MisuseError(f"{path or 'the sweep'}: {where}: {said}") from error
+        where, reason = first_problem(error, SweepPlan)
+        raise MisuseError(f"{path or 'the sweep'}: {where}: {reason}") from error
 
 
 def matching_operators(names: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ from ascend_gym.core.append_log import AppendLog, canonical_json, read_log, writ
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME
-from ascend_gym.sweep.jobs import FilePart, Job
+from ascend_gym.sweep.jobs import FilePart, SweepJob
 from ascend_gym.sweep.run_records import SessionRecord
 
 PROVENANCE_NAME = "provenance.jsonl"
@@ -117,11 +117,11 @@ class RunFolders:
         self._root = root
         self._as_written_now = as_written_now
 
-    def folder(self, job: Job) -> Path:
+    def folder(self, job: SweepJob) -> Path:
         """Return the folder of a run."""
         return self._root / job.job_id
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: SweepJob) -> None:
         """Create the folder of a run if it does not exist.
 
         Raises:
@@ -138,17 +138,17 @@ class RunFolders:
         if known not in (None, job.settings) and self._as_written_now(known) != job.settings:
             raise MisuseError(f"{path.parent} holds a run of other settings: name another folder with --out")
 
-    def known(self, job: Job) -> dict[str, bytes]:
+    def known(self, job: SweepJob) -> dict[str, bytes]:
         """Return the files of a run by name, complete lines only."""
         files = {name: self.folder(job) / name for name in LOG_NAMES}
         texts = {name: path.read_bytes() for name, path in files.items() if path.exists()}
         return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
 
-    def has_begun(self, job: Job) -> bool:
+    def has_begun(self, job: SweepJob) -> bool:
         """Return whether there is a non-empty journal."""
         return bool(self.known(job).get(JOURNAL_NAME))
 
-    def add(self, job: Job, parts: Iterable[FilePart]) -> None:
+    def add(self, job: SweepJob, parts: Iterable[FilePart]) -> None:
         """Write the file parts that a host has sent.
 
         Raises:

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from ascend_gym.core.best import speedup
+
 _FASTEST = 1
 
 
@@ -87,9 +89,7 @@ class RunRecord:
     @property
     def speedup(self) -> float:
         """Latency of the baseline divided by the best one; 1 for a run that found or measured nothing."""
-        if self.baseline_latency_us is None or self.best_latency_us is None:
-            return 1.0
-        return self.baseline_latency_us / self.best_latency_us
+        return speedup(self.baseline_latency_us, self.best_latency_us) or 1.0
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
+from ascend_gym.core.closing import Closing
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.sweep.run_records import (
     EvaluationRecord,
@@ -45,7 +45,7 @@ _TABLE_OF: dict[type, str] = {
 R = TypeVar("R", EvaluationRecord, OperatorRecord, RunRecord, SessionRecord, SourceRecord)
 
 
-class ResultsStore:
+class ResultsStore(Closing):
     """Reads and, if opened for writing, writes one store.
 
     Attributes:
@@ -212,14 +212,6 @@ class ResultsStore:
         """Close the store; its contents remain."""
         self._database.close()
         self._unlock()
-
-    def __enter__(self) -> ResultsStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.sweep.executors import Executor
-from ascend_gym.sweep.jobs import CHILD_MODULE, Ending, Job, RunEnd, RunTask, Update
+from ascend_gym.sweep.jobs import CHILD_MODULE, RunEnd, RunEnding, RunTask, SweepJob, Update
 from ascend_gym.sweep.run_folders import RunFolders
 
 ATTEMPTS_WITHOUT_PROGRESS = 5
@@ -20,7 +20,7 @@ _LOOKED_AT = 1000  # runs that wait, at a time: daemons of several chips may pas
 
 _TICK_S = 0.5
 _STOP_TIMEOUT_S = 30.0
-INTERRUPTED = RunEnd(Ending.INTERRUPTED, "the sweep was interrupted")
+INTERRUPTED = RunEnd(RunEnding.INTERRUPTED, "the sweep was interrupted")
 
 
 @dataclass
@@ -43,7 +43,7 @@ class DaemonSlots:
     failures: int = 0
     paused_until_s: float = 0.0
 
-    def takes(self, job: Job, now_s: float) -> bool:
+    def takes(self, job: SweepJob, now_s: float) -> bool:
         """Return whether a run can be started on it."""
         return self.has_room(now_s) and self.chip in (None, job.chip)
 
@@ -55,15 +55,6 @@ class DaemonSlots:
         """Pause the daemon, longer after each consecutive failure."""
         self.failures += 1
         self.paused_until_s = now_s + min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (self.failures - 1))
-
-
-@dataclass(frozen=True)
-class Start:
-    """A run that is to be started."""
-
-    job: Job
-    attempt: int
-    daemon: str | None
 
 
 @dataclass
@@ -82,7 +73,7 @@ class JobState:
         end: its final outcome; ``None`` while it can continue.
     """
 
-    job: Job
+    job: SweepJob
     attempt: int = 0
     fruitless: int = 0
     index: int = -1
@@ -116,7 +107,7 @@ class SweepState:
         self._waiting = dict(self.jobs)
 
     @classmethod
-    def of(cls, jobs: Iterable[Job], daemons: list[DaemonSlots]) -> SweepState:
+    def of(cls, jobs: Iterable[SweepJob], daemons: list[DaemonSlots]) -> SweepState:
         """Return the initial state."""
         return cls({job.job_id: JobState(job) for job in jobs}, daemons)
 
@@ -139,9 +130,9 @@ class SweepState:
         """Mark a run as completed by an earlier session."""
         self._waiting.pop(job_id).end = end
 
-    def starts(self, now_s: float, capacity: int) -> list[Start]:
+    def starts(self, now_s: float, capacity: int) -> list[JobState]:
         """Return the runs to start now, each on the least busy daemon, up to ``capacity`` active runs."""
-        started: list[Start] = []
+        started: list[JobState] = []
         if not any(daemon.has_room(now_s) for daemon in self.daemons):
             return started
         for state in list(islice(self._waiting.values(), _LOOKED_AT)):
@@ -149,7 +140,8 @@ class SweepState:
                 break
             daemon = self._free_daemon(state.job, now_s)
             if daemon is not None:
-                started.append(self._start(state, daemon))
+                self._start(state, daemon)
+                started.append(state)
         return started
 
     def is_current(self, update: Update) -> bool:
@@ -176,26 +168,25 @@ class SweepState:
         self._waiting.clear()
         self._running.clear()
 
-    def _free_daemon(self, job: Job, now_s: float) -> DaemonSlots | None:
+    def _free_daemon(self, job: SweepJob, now_s: float) -> DaemonSlots | None:
         free = [daemon for daemon in self.daemons if daemon.takes(job, now_s)]
         return min(free, key=lambda daemon: daemon.running / (daemon.runs or 1)) if free else None
 
-    def _start(self, state: JobState, daemon: DaemonSlots) -> Start:
+    def _start(self, state: JobState, daemon: DaemonSlots) -> None:
         state.attempt += 1
         state.fruitless += 1
         state.daemon = daemon
         daemon.running += 1
         self._running[state.job.job_id] = self._waiting.pop(state.job.job_id)
-        return Start(state.job, state.attempt, daemon.address)
 
     def _settle(self, state: JobState, end: RunEnd, now_s: float) -> None:
         daemon, state.daemon = state.daemon, None
         assert daemon is not None, "a run under way has a daemon"
         daemon.running -= 1
         del self._running[state.job.job_id]
-        if end.ending is Ending.INFRASTRUCTURE:
+        if end.ending is RunEnding.INFRASTRUCTURE:
             daemon.has_failed(now_s)
-        final = end.ending not in (Ending.INFRASTRUCTURE, Ending.LOST)
+        final = end.ending not in (RunEnding.INFRASTRUCTURE, RunEnding.LOST)
         if final or state.fruitless >= ATTEMPTS_WITHOUT_PROGRESS:
             state.end = end
         else:
@@ -222,17 +213,17 @@ class SweepLoop:
     executor: Executor
     folders: RunFolders
     listeners: Sequence[Callable[[Update], None]]
-    on_end: Callable[[Job], object]
+    on_end: Callable[[SweepJob], object]
     arguments: tuple[str, ...] = ()
     module: str = CHILD_MODULE
-    _ended: deque[Job] = field(init=False, default_factory=deque)
+    _ended: deque[SweepJob] = field(init=False, default_factory=deque)
 
     def run(self) -> None:
         """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results."""
         try:
             while not self.state.done:
-                for start in self.state.starts(time.monotonic(), self.executor.capacity()):
-                    self.executor.start(self._task(start))
+                for each in self.state.starts(time.monotonic(), self.executor.capacity()):
+                    self.executor.start(self._task(each))
                 self._take(0.0 if self._ended else _TICK_S)
                 self._settle_one()
         except KeyboardInterrupt:
@@ -241,9 +232,10 @@ class SweepLoop:
             while self._ended:
                 self._settle_one()
 
-    def _task(self, start: Start) -> RunTask:
-        files = self.folders.known(start.job)
-        return RunTask(start.job, start.attempt, start.daemon, files, self.arguments, self.module)
+    def _task(self, state: JobState) -> RunTask:
+        assert state.daemon is not None, "a run under way has a daemon"
+        files, address = self.folders.known(state.job), state.daemon.address
+        return RunTask(state.job, state.attempt, address, files, self.arguments, self.module)
 
     def _take(self, timeout_s: float) -> None:
         for update in self.executor.updates(timeout_s):

@@ -13,14 +13,14 @@ class CrossEntropy:
     """Learns which position of each knob pays; ``PPO("MlpPolicy", env)`` takes the same environment."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int = 0) -> None:
-        self.env, self._dice = env, np.random.default_rng(seed)
+        self.env, self._rng = env, np.random.default_rng(seed)
         knobs, positions = env.action_space.nvec.size, int(env.action_space.nvec[0])
         self._preference = np.zeros((knobs, positions))
         self._preference[:, 0] = 2.0  # position 0 leaves a knob's place as it is
 
     def predict(self, observation: Any, deterministic: bool = False) -> tuple[np.ndarray, None]:
         """Return positions of all knobs: the preferred ones, or drawn by preference."""
-        noise = 0.0 if deterministic else self._dice.gumbel(size=self._preference.shape)
+        noise = 0.0 if deterministic else self._rng.gumbel(size=self._preference.shape)
         return np.argmax(self._preference + noise, axis=1), None
 
     def learn(self, total_timesteps: int) -> "CrossEntropy":

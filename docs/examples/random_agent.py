@@ -12,11 +12,11 @@ class RandomAgent:
     """Draws one of the moves that the mask allows."""
 
     def __init__(self, seed: int) -> None:
-        self._dice = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(seed)
 
     def act(self, observation: dict[str, np.ndarray]) -> int:
         """Return the number of a move."""
-        return int(self._dice.choice(np.flatnonzero(observation["action_mask"])))
+        return int(self._rng.choice(np.flatnonzero(observation["action_mask"])))
 
 
 def main(operator: str = "gelu", budget: str = "20", seed: str = "0") -> float:

@@ -7,10 +7,11 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
@@ -33,20 +34,26 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
+from npu_daemon.processors import none_waits
 from npu_daemon.sandbox import RLIMITS, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, run_limits, write_job
-from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
-from npu_daemon.simulator.profile import core_times_of, profile_of
+from npu_daemon.simulator.profile import core_times_of, profile_of, samples_us
 from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.run_report import reported_warnings
 from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
+
+_AHEAD_BYTES = 2**20
+"""Size of the largest trace that is priced before its run is accepted: half a second."""
+
+_Prices: TypeAlias = Mapping[str, "Future[dict[str, Any] | Failure]"]
+_Finished: TypeAlias = tuple[tuple[tuple[Array, ...], ...], float, tuple[Diagnostic, ...], _Prices]
 
 _COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
 
@@ -71,6 +78,7 @@ class _Run:
         job: the run.
         tiling: output of the tiling program.
         read_by_tiling: inputs whose values the tiling program may read.
+        ahead: prices that were asked for already, by chip.
     """
 
     spec: OpSpec
@@ -79,6 +87,7 @@ class _Run:
     job: KernelJob
     tiling: TilingOutcome
     read_by_tiling: frozenset[str]
+    ahead: _Prices
 
 
 class SimulatorBackend:
@@ -218,15 +227,15 @@ class SimulatorBackend:
                 job.close()
         if isinstance(finished, Failure):
             return replace(finished, seconds=tiling.seconds + finished.seconds)
-        outputs, seconds, warnings = finished
+        outputs, seconds, warnings, ahead = finished
         read_by_tiling = host.definition.value_dependent_inputs()
-        handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling)
+        handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, ahead)
         return RunOutput(outputs, handle, tiling.seconds + seconds, warnings)
 
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
-    ) -> tuple[tuple[tuple[Array, ...], ...], float, tuple[Diagnostic, ...]] | Failure:
-        """Return outputs, wall seconds and warnings of a successful run.
+    ) -> _Finished | Failure:
+        """Return outputs, wall seconds, warnings and prices asked for already of a successful run.
 
         Only runs that are checked for races have warnings, and they must have no race.
         """
@@ -238,7 +247,8 @@ class SimulatorBackend:
         if job.trace.size_bytes == 0:
             return _ended_early(outcome.seconds)
         if not searched:
-            return read_outputs(job, case), outcome.seconds, ()
+            return read_outputs(job, case), outcome.seconds, (), {}
+        ahead = self._price_ahead(job, protocol)
         found = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
         if isinstance(found, Failure):
             return replace(found, seconds=outcome.seconds + found.seconds)
@@ -247,14 +257,23 @@ class SimulatorBackend:
             default=1.0,
         )
         warnings = reported_warnings(outcome, build.kernel.libraries, own_place, rtol)
-        return read_outputs(job, case), outcome.seconds, (*warnings, *found)
+        return read_outputs(job, case), outcome.seconds, (*warnings, *found), ahead
+
+    def _price_ahead(self, job: KernelJob, protocol: MeasureProtocol) -> _Prices:
+        """Start pricing beside the search for races and the verdict, if that is quick and nothing waits."""
+        if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES or not none_waits():
+            return {}
+        chip = load_chip(protocol.chip)
+        price = job.beside.submit(price_trace, self.toolchain, job.trace, chip, job.tensor_ranges)
+        return {protocol.chip: price}
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were accepted as correct."""
         handle: _Run = run.handle
         chip = load_chip(protocol.chip)
         timeline = TimelineRequest(handle.job.folder / "timeline", MAX_EVENTS) if protocol.stalls else None
-        price = self.price(run, chip, timeline)
+        ahead = handle.ahead.get(protocol.chip) if timeline is None else None
+        price = ahead.result() if ahead is not None else self.price(run, chip, timeline)
         if isinstance(price, Failure):
             return price
         if price["unwritten"]:
@@ -335,7 +354,7 @@ def _unread(missing: dict[str, int]) -> Failure:
         f"no instruction of the kernel reads {listing}, on which the output depends: "
         "it was not computed by Ascend C instructions"
     )
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+    return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message)
 
 
 def _beyond(reached: dict[str, int], verb: str) -> tuple[Diagnostic, ...]:
@@ -352,10 +371,10 @@ def _beyond(reached: dict[str, int], verb: str) -> tuple[Diagnostic, ...]:
 
 def _ended_early(seconds: float) -> Failure:
     message = "the kernel ended its process before the launch was over"
-    return Failure(Status.RUNTIME_FAULT, (Diagnostic(phase=Phase.RUN_KERNEL, message=message),), seconds)
+    return Failure.of(Status.RUNTIME_FAULT, Phase.RUN_KERNEL, message, seconds)
 
 
 def _unwritten(missing: dict[str, int]) -> Failure:
     listing = ", ".join(f"{count} bytes of {name}" for name, count in missing.items())
     message = f"no instruction of the kernel wrote {listing}: the output was not computed by this kernel"
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+    return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase
+from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.cann.arguments import Argument, declared_kinds, fitted
 from npu_daemon.cann.configuration import CannSettings
@@ -74,11 +74,11 @@ def prepare_call(
     }
     kinds = declared_kinds(build.header, build.function)
     if kinds is None:
-        return _failure(Status.BUILD_ERROR, Phase.BUILD_TILING, f"the build declares no {build.function}")
+        return Failure.of(Status.BUILD_ERROR, Phase.BUILD_TILING, f"the build declares no {build.function}")
     agreed = fitted(arguments, kinds, files)
     if isinstance(agreed, str):
         message = f"{agreed}: the interface of an operator must stay as it is"
-        return _failure(Status.BUILD_ERROR, Phase.BUILD_TILING, message)
+        return Failure.of(Status.BUILD_ERROR, Phase.BUILD_TILING, message)
     return OperatorCall(build, agreed, files)
 
 
@@ -166,25 +166,25 @@ def diagnose(outcome: ProcessOutcome, protocol: MeasureProtocol) -> Failure | No
         return None
     if outcome.exceeded is not None:
         message = f"the run exceeded its {outcome.exceeded} limit"
-        return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, message, outcome.seconds)
+        return Failure.of(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, message, outcome.seconds)
     if kind == "fault":
         return _device_fault(rest, protocol, outcome.seconds)
     if kind == "overrun":
         name, _, where = rest.partition(" ")
         side = "before its start" if where == "before" else "more than 32 bytes behind its end"
         message = f"memory of {name} was written {side}"
-        return _failure(Status.RUNTIME_FAULT, Phase.RUN_KERNEL, message, outcome.seconds)
+        return Failure.of(Status.RUNTIME_FAULT, Phase.RUN_KERNEL, message, outcome.seconds)
     if kind == "changed":
         message = f"the run changed input {rest}, which is read-only: write nothing but the outputs"
-        return _failure(Status.GUARD_REJECTED, Phase.GUARD, message, outcome.seconds)
+        return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message, outcome.seconds)
     if kind == "bad" and ("cannot load ./libopapi" in rest or "no function aclnn" in rest):
-        return _failure(
+        return Failure.of(
             Status.BUILD_ERROR, Phase.BUILD_TILING, f"the built operator: {rest}", outcome.seconds
         )
     if kind != "bad" and outcome.signal is not None:
         name = signal.Signals(outcome.signal).name
         message = f"the operator's host code ended its process with {name}"
-        return _failure(Status.TILING_ERROR, Phase.RUN_TILING, message, outcome.seconds)
+        return Failure.of(Status.TILING_ERROR, Phase.RUN_TILING, message, outcome.seconds)
     log = outcome.stderr.decode("utf-8", "replace").strip()[-500:]
     raise DeviceTroubleError(
         f"the runner failed: {said or f'exit status {outcome.returncode}'}. {log}".strip()
@@ -199,12 +199,12 @@ def _device_fault(text: str, protocol: MeasureProtocol, seconds: float) -> Failu
     if stage == "kernel" and code == str(SYNC_TIMEOUT):
         return _timeout(protocol, seconds)
     status, phase, meaning = _STAGES[stage]
-    return _failure(status, phase, f"{meaning}: error {rest}", seconds)
+    return Failure.of(status, phase, f"{meaning}: error {rest}", seconds)
 
 
 def _timeout(protocol: MeasureProtocol, seconds: float) -> Failure:
     message = f"the kernel did not end within {protocol.run_timeout_s:g} s: look for an endless loop"
-    return _failure(Status.TIMEOUT, Phase.RUN_KERNEL, message, seconds)
+    return Failure.of(Status.TIMEOUT, Phase.RUN_KERNEL, message, seconds)
 
 
 def _last_words(outcome: ProcessOutcome) -> str:
@@ -218,7 +218,3 @@ def _slots(call: OperatorCall) -> int:
     """Return the number of addresses between which each tensor alternates, within a memory limit."""
     total_bytes = sum(path.stat().st_size for path in call.inputs.values())
     return ADDRESS_SLOTS if total_bytes * ADDRESS_SLOTS <= _SLOT_BUDGET_BYTES else 1
-
-
-def _failure(status: Status, phase: Phase, message: str, seconds: float = 0.0) -> Failure:
-    return Failure(status, (Diagnostic(phase=phase, message=message),), seconds)

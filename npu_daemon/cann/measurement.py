@@ -129,7 +129,7 @@ class Subject:
         try:
             return split_windows(read_tasks(output), rounds)
         except BillingError as error:
-            return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=str(error)),))
+            return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, str(error))
 
 
 @dataclass(frozen=True)

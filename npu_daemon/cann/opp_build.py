@@ -262,7 +262,7 @@ def _refused_files(candidate: Candidate) -> Failure | None:
     if not strange:
         return None
     message = f"{', '.join(strange)}: expected sources only ({', '.join(sorted(SOURCE_SUFFIXES))})"
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+    return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message)
 
 
 def _options(project: Path, spec: OpSpec, candidate: Candidate) -> str:

@@ -16,13 +16,13 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A median and a range that contains the population's median with at least the requested confidence.
+    """A median, and a range that contains the population's with a confidence of at least ``CONFIDENCE``.
 
     Attributes:
         median: median of the samples.
         low: lower end.
         high: upper end.
-        covered: whether there are enough samples for the confidence; if not, the range is that of the
+        covered: whether there are enough samples for that; if not, the range is that of the
             samples.
     """
 
@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the width divided by the median; infinite if the confidence is not reached."""
+        """Half the width divided by the median; infinite without enough samples."""
         return (self.high - self.low) / 2 / self.median if self.covered and self.median > 0 else math.inf
 
 
@@ -62,7 +62,7 @@ class StopRule:
         return median_interval(samples).relative_half_width <= self.relative_half_width
 
 
-def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def median_interval(samples: Sequence[float]) -> Interval:
     """Return the median of ``samples`` and its interval.
 
     Raises:
@@ -71,15 +71,13 @@ def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) ->
     if not samples or not all(map(math.isfinite, samples)):
         raise ValueError(f"expected finite samples, got {list(samples)[:5]}")
     ordered = sorted(samples)
-    outside = _outside(len(ordered), confidence)
+    outside = _outside(len(ordered))
     covered = outside is not None
     at = outside or 0
     return Interval(statistics.median(ordered), ordered[at], ordered[len(ordered) - 1 - at], covered)
 
 
-def paired_ratio(
-    candidate: Sequence[Sequence[float]], baseline: Sequence[Sequence[float]], confidence: float = CONFIDENCE
-) -> Interval:
+def paired_ratio(candidate: Sequence[Sequence[float]], baseline: Sequence[Sequence[float]]) -> Interval:
     """Return the ratio of the candidate's time to the baseline's, from blocks measured alternately.
 
     Each block of the candidate corresponds to a block of the baseline, measured directly before or after, so
@@ -88,7 +86,6 @@ def paired_ratio(
     Args:
         candidate: samples of each block.
         baseline: samples of the corresponding blocks.
-        confidence: confidence of the interval.
 
     Raises:
         ValueError: the numbers of blocks differ, or one is empty or not positive.
@@ -101,7 +98,7 @@ def paired_ratio(
     ]
     if any(not value > 0 for pair in medians for value in pair):
         raise ValueError("expected times above 0")
-    return median_interval([ours / theirs for ours, theirs in medians], confidence)
+    return median_interval([ours / theirs for ours, theirs in medians])
 
 
 def drift(samples: Sequence[float]) -> float:
@@ -113,13 +110,13 @@ def drift(samples: Sequence[float]) -> float:
     return (second - first) / statistics.median(samples)
 
 
-def _outside(count: int, confidence: float) -> int | None:
+def _outside(count: int) -> int | None:
     """Return the number of samples below (and above) the interval; ``None`` if there are too few samples.
 
     The population's median is below the sample of rank ``k`` (from 0) with the probability that at most ``k``
     of ``count`` fair coins show heads.
     """
-    tail, below = (1 - confidence) / 2, 0.0
+    tail, below = (1 - CONFIDENCE) / 2, 0.0
     log_all = math.lgamma(count + 1) - count * math.log(2)
     for rank in range(count):
         below += math.exp(log_all - math.lgamma(rank + 1) - math.lgamma(count - rank + 1))

@@ -1,4 +1,7 @@
-"""The importer as a separate program: ``FOLDER TARGET``; errors are printed on standard output."""
+"""The importer as a separate program: ``FOLDER TARGET``; errors are printed on standard output.
+
+Paths in them are relative to the folder, which the caller names.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def main() -> None:
     try:
         write_example(folder, target)
     except OperatorFormatError as error:
-        print(error)
+        print(str(error).removeprefix(f"{folder}/").removeprefix(f"{folder}: "))
         sys.exit(EXIT_FORMAT)
 
 

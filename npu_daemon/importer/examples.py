@@ -46,7 +46,7 @@ _NUMBER_ATTRIBUTES: dict[str, type[int | bool | float]] = {"Int": int, "Bool": b
 
 
 @dataclass(frozen=True)
-class Example:
+class RecordedExample:
     """Contents of an example folder.
 
     Attributes:
@@ -113,7 +113,7 @@ def read_definition(folder: Path) -> OperatorDef:
     return _definition(folder, build, read_cann_candidate(folder, build))
 
 
-def read_example(folder: Path, definition: OperatorDef, recording: Recording) -> Example:
+def read_example(folder: Path, definition: OperatorDef, recording: Recording) -> RecordedExample:
     """Read the example of a cann-ops folder.
 
     Raises:
@@ -127,7 +127,7 @@ def read_example(folder: Path, definition: OperatorDef, recording: Recording) ->
     try:
         case = _case(folder, definition, arguments, binding, written)
         shapes = tuple(tensor.shape for argument in call.arguments for tensor in argument.tensors)
-        return Example(definition, case, binding, shapes)
+        return RecordedExample(definition, case, binding, shapes)
     except ValidationError as error:
         raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {error.errors()[0]['msg']}") from error
 

@@ -20,7 +20,7 @@ import numpy as np
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Case, DType, TensorSpec
 from ascend_gym.suite.inputs import Array, numpy_dtype
-from npu_daemon.importer.examples import Example, Recording, call_arguments
+from npu_daemon.importer.examples import RecordedExample, Recording, call_arguments
 from npu_daemon.importer.layers import layer_of
 from npu_daemon.importer.record import CallArgument, RecordedTensor, python_folders, run_confined
 from npu_daemon.importer.references import reference_outputs
@@ -151,7 +151,7 @@ def _complaint(said: str, returncode: int | None) -> str:
     return f"gen_data.py failed: {lines[-1] if lines else f'exit {returncode}'}"
 
 
-def example_data(example: Example, recording: Recording) -> tuple[Arrays, Arrays]:
+def example_data(example: RecordedExample, recording: Recording) -> tuple[Arrays, Arrays]:
     """Return the inputs and expected outputs of one variant.
 
     Absent optional inputs and open outputs have no arrays.
@@ -169,7 +169,7 @@ def example_data(example: Example, recording: Recording) -> tuple[Arrays, Arrays
 
 
 def _inputs(
-    record_dir: Path, case: Case, example: Example, arguments: Sequence[CallArgument]
+    record_dir: Path, case: Case, example: RecordedExample, arguments: Sequence[CallArgument]
 ) -> list[list[Array]]:
     arrays: list[list[Array]] = []
     layer = layer_of(example.definition.op_type)
@@ -254,7 +254,7 @@ def _only_pair(written: dict[str, bytes], generated: dict[str, bytes]) -> list[t
 
 def _expected(
     case: Case,
-    example: Example,
+    example: RecordedExample,
     arguments: Sequence[CallArgument],
     golden: dict[int, bytes],
     inputs: Sequence[list[Array]],

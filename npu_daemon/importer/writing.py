@@ -17,17 +17,15 @@ from ascend_gym.suite.cann_sources import checkout_root
 from ascend_gym.suite.imported import EXAMPLE_FOLDER
 from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.manifest import FORMAT, MANIFEST_NAME
-from npu_daemon.importer.examples import Example, read_definition, read_example, record_example
+from npu_daemon.importer.examples import RecordedExample, read_definition, read_example, record_example
 from npu_daemon.importer.golden import Arrays, example_data, run_gen_data
 from npu_daemon.importer.record import recorder_program
 
 VARIANTS = 4
 _LEVEL = 2  # cann-ops folders carry no difficulty level: the middle one
 
-Variants = list[tuple[Arrays, Arrays]]
 
-
-def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Example:
+def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> RecordedExample:
     """Write the example of an operator folder of cann-ops as a manifest with its data.
 
     Args:
@@ -97,7 +95,7 @@ def _equal(left: Sequence[Array], right: Sequence[Array]) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
 
 
-def _head(folder: Path, example: Example) -> list[str]:
+def _head(folder: Path, example: RecordedExample) -> list[str]:
     op_type = example.definition.op_type
     lines = [
         f"format = {FORMAT}\n\n[operator]",

@@ -13,7 +13,9 @@ from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_source import code_of_files, has_launches, kernel_types, with_launch_calls
 from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
-from npu_daemon.simulator.kernel_ir.compilation import count_program
+from npu_daemon.simulator.kernel_ir.compilation import count_program, find_offences
+from npu_daemon.simulator.kernel_ir.device_language import Offence, spells_cast
+from npu_daemon.simulator.own_sources import INCLUDE
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
 from npu_daemon.simulator.toolchain import (
     Toolchain,
@@ -41,12 +43,14 @@ class AscProgram:
         arguments: arguments of its main function, after the program name.
         price_only: whether to skip the arithmetic of matrix multiplications, on which no price depends;
             outputs are then meaningless.
+        confined: whether it may use nothing but its working folder, for programs of others.
     """
 
     source: Path
     defines: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     price_only: bool = False
+    confined: bool = False
 
     @property
     def folder(self) -> Path:
@@ -174,12 +178,58 @@ def _compile(
     compiler = program_bitcode_command(kind, _unit(program), bitcode.name, [program.folder], program.defines)
     assembler = program_object_command(counted.name, object_file.name)
     linker = toolchain.program_link_command(object_file.name, library.name)
+    failure = _call_compiler(compiler, library.parent, program, toolchain, timeout_s)
+    if failure is not None:
+        return failure
+    written = count_program(bitcode, counted, _limits(timeout_s))
+    if isinstance(written, Failure):
+        return written
     return (
-        _call_compiler(compiler, library.parent, program, toolchain, timeout_s)
-        or count_program(bitcode, counted, _limits(timeout_s))
+        (_look(program, kind, library, toolchain, timeout_s) if written.may_offend else None)
         or _call_compiler(assembler, library.parent, program, toolchain, timeout_s)
         or _call_compiler(linker, library.parent, program, toolchain, timeout_s)
     )
+
+
+def _look(
+    program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
+) -> Failure | None:
+    """Refuse what the compiler of devices refuses in functions of kernels (``device_language``).
+
+    Functions are marked by their qualifiers (``__aicore__``). A program that has one where no mark can
+    stand is not looked at: it has been compiled without marks.
+    """
+    bitcode = library.with_suffix(".look.bc")
+    command = program_bitcode_command(
+        kind, _unit(program), bitcode.name, [program.folder], program.defines, optimised=False
+    )
+    if _call_compiler(command, library.parent, program, toolchain, timeout_s) is not None:
+        return None
+    found = find_offences(bitcode, _limits(timeout_s), marked_only=True)
+    if isinstance(found, Failure):
+        return found
+    own = [offence for offence in found if not Path(offence.place[0]).is_relative_to(INCLUDE)]
+    spelt = [offence for offence in own if not offence.if_spelt or _spells_cast(program, offence)]
+    if not spelt:
+        return None
+    diagnostics = (
+        Diagnostic(
+            phase=Phase.BUILD_KERNEL,
+            message=offence.message,
+            file=offence.place[0],
+            line=offence.place[1],
+        )
+        for offence in spelt[:_SHOWN_ERRORS]
+    )
+    return Failure(Status.BUILD_ERROR, tuple(diagnostics))
+
+
+def _spells_cast(program: AscProgram, offence: Offence) -> bool:
+    file, line = offence.place
+    path = program.folder / file
+    if not path.is_file():
+        return False
+    return spells_cast(path.read_text(encoding="utf-8-sig", errors="replace"), line, offence.column)
 
 
 def _limits(timeout_s: float) -> ResourceLimits:
@@ -205,7 +255,7 @@ def _call_compiler(
     outcome = run_limited(command, cwd=folder, limits=_limits(timeout_s), reach=reach)
     if outcome.timed_out:
         message = f"compiling took longer than {timeout_s:g} s"
-        return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),))
+        return Failure.of(Status.TIMEOUT, Phase.BUILD_KERNEL, message)
     if outcome.returncode != 0:
         return Failure(Status.BUILD_ERROR, _compiler_errors(outcome), outcome.seconds)
     return None

@@ -15,11 +15,17 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
-from npu_daemon.sandbox import ProcessOutcome, ResourceLimits, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.places import Place
 from npu_daemon.simulator.races import TracedRun, race_of
-from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
+from npu_daemon.simulator.run_report import (
+    REPORTED_FAULT_EXIT,
+    library_lines,
+    limit_lines,
+    reported_failure,
+    wall_limit_s,
+)
 from npu_daemon.simulator.toolchain import Toolchain
 
 _MEMORY_BYTES = 6 * 2**30
@@ -78,7 +84,7 @@ class ProgramJob:
         toolchain: programs of the simulator.
         chip: chip with its core count and memory sizes.
         timeout_s: limit in CPU seconds.
-        work_dir: working folder with its data files; by default ``folder``.
+        work_dir: working folder with its data files; by default ``folder``, as for all confined programs.
     """
 
     program: AscProgram
@@ -94,14 +100,17 @@ class ProgramJob:
         job = self.folder / "job"
         job.write_text(_job_text(self) + further_lines, encoding="utf-8")
         limits = ResourceLimits(
-            wall_s=3.0 * self.timeout_s + 5.0,  # the program itself watches its CPU time
+            wall_s=wall_limit_s(self.timeout_s),
             cpu_s=self.timeout_s + 2.0,
             memory_bytes=_MEMORY_BYTES,
             file_bytes=_TRACE_BYTES,
             output_bytes=_OUTPUT_BYTES,
         )
         command = [str(self.toolchain.launcher_program), str(job), *self.program.arguments]
-        return run_limited(command, cwd=self.work_dir or self.folder, limits=limits, reach=None)
+        reach = (
+            Reach((self.folder, self.toolchain.launcher_program.parent)) if self.program.confined else None
+        )
+        return run_limited(command, cwd=self.work_dir or self.folder, limits=limits, reach=reach)
 
     def place_of(self, rows: Iterable[str]) -> Place:
         """Return file and line of the innermost row in a file of the program's folder."""
@@ -149,7 +158,7 @@ def _job_text(job: ProgramJob) -> str:
         f"trace {job.folder / 'trace'}",
         *job.chip.core_lines(),
         f"record_limit {_RECORD_LIMIT}",
-        f"time_limit_ms {int(job.timeout_s * 1000)}",
+        *limit_lines(job.timeout_s),
         f"price_only {int(job.program.price_only)}",
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -170,16 +179,18 @@ def _diagnosed(outcome: ProcessOutcome, job: ProgramJob) -> Failure | None:
     """Return what stopped the program, or ``None`` when its main function returned."""
     if outcome.exceeded == "file":
         message = f"a file of the run outgrew {_TRACE_BYTES >> 20} MiB: make the problem smaller"
-        return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, message, outcome.seconds)
+        return Failure.of(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, message, outcome.seconds)
     if outcome.timed_out:
         message = f"the program did not end within {job.timeout_s:g} s of CPU time"
-        return _failure(Status.TIMEOUT, Phase.RUN_KERNEL, message, outcome.seconds)
+        return Failure.of(Status.TIMEOUT, Phase.RUN_KERNEL, message, outcome.seconds)
     if outcome.exceeded is not None or outcome.returncode is None:
         how = f"exceeded its {outcome.exceeded} limit" if outcome.exceeded else f"signal {outcome.signal}"
-        return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, f"the program ended: {how}", outcome.seconds)
+        return Failure.of(
+            Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, f"the program ended: {how}", outcome.seconds
+        )
     if outcome.returncode == _CANNOT_START_EXIT:
         message = f"the program cannot be started: {outcome.stderr.decode('utf-8', 'replace').strip()}"
-        return _failure(Status.BUILD_ERROR, Phase.RUN_KERNEL, message, outcome.seconds)
+        return Failure.of(Status.BUILD_ERROR, Phase.RUN_KERNEL, message, outcome.seconds)
     if outcome.returncode != REPORTED_FAULT_EXIT:
         return None  # without a report, that is the program's own exit status
     return reported_failure(outcome, job.build.libraries, job.place_of, outcome.seconds)
@@ -193,7 +204,3 @@ def _printed(outcome: ProcessOutcome, *, reported: bool) -> tuple[str, str]:
     if len(outcome.stdout) >= _OUTPUT_BYTES:
         stderr += f"what the program printed beyond {_OUTPUT_BYTES >> 20} MiB was dropped\n"
     return stdout, stderr
-
-
-def _failure(status: Status, phase: Phase, message: str, seconds: float = 0.0) -> Failure:
-    return Failure(status, (Diagnostic(phase=phase, message=message),), seconds)

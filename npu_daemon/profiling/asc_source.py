@@ -6,17 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ascend_gym.core.cpp_text import code_only, without_comments
 from ascend_gym.core.errors import MisuseError
-from npu_daemon.simulator.task_type import TaskType, named_task_types
+from npu_daemon.profiling.asc_reach import reached_text
+from npu_daemon.simulator.task_type import TaskType, named_task_types, used_task_types
 
-# Not code: comments, raw and plain strings, characters. A digit separator is not a character literal.
-_NO_CODE = re.compile(
-    r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/"
-    r'|(?:u8|[uUL])?R"(?P<delimiter>[^\s()\\]{0,16})\(.*?\)(?P=delimiter)"'
-    r'|"(?:[^"\\\n]|\\.)*"'
-    r"|(?<![0-9a-zA-Z_])'(?:[^'\\\n]|\\.)*'",
-    re.DOTALL,
-)
 _NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _KERNEL = re.compile(
@@ -47,7 +41,7 @@ class _Launch:
 
 def has_launches(text: str) -> bool:
     """Return whether there is a launch outside comments and strings."""
-    return "<<<" in _code_only(text)
+    return "<<<" in code_only(text)
 
 
 def code_of_files(preprocessed: str, folder: str) -> str:
@@ -63,14 +57,21 @@ def code_of_files(preprocessed: str, folder: str) -> str:
 
 
 def kernel_types(texts: Iterable[str]) -> dict[str, TaskType]:
-    """Return the kind of cores that each kernel of a program declares, by qualifier or in its body."""
+    """Return the kind of cores of each kernel that declares it, by qualifier or in its body.
+
+    Where there are several, what a kernel reaches says so too, as in the device's compiler: the cores of its
+    neighbours are not its own.
+    """
     types: dict[str, TaskType] = {}
     for text in texts:
-        code = _NO_CODE.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+        code = without_comments(text)
         kernels = [found for found in _KERNEL.finditer(code) if "__global__" in found["qualifiers"]]
         starts = [*(found.start() for found in kernels), len(code)]
         for kernel, end in zip(kernels, starts[1:], strict=True):
-            named = named_task_types(kernel["qualifiers"], code[kernel.end() : end])
+            body = code[kernel.end() : end]
+            named = named_task_types(kernel["qualifiers"], body)
+            if not named and len(kernels) > 1:
+                named = used_task_types(reached_text(code, body))
             if named:
                 types[kernel["name"]] = named[0]
     return types
@@ -87,7 +88,7 @@ def with_launch_calls(text: str, types: Mapping[str, TaskType]) -> str:
         MisuseError: brackets of a launch do not match, or it has no callee or no block dim.
     """
     parts, done = [], 0
-    for number, launch in enumerate(_launches(text, _code_only(text))):
+    for number, launch in enumerate(_launches(text, code_only(text))):
         call = _call(number, launch, types)
         lost_lines = text.count("\n", launch.start, launch.end) - call.count("\n")
         parts += [text[done : launch.start], call, "\n" * lost_lines]
@@ -103,11 +104,6 @@ def _call(number: int, launch: _Launch, types: Mapping[str, TaskType]) -> str:
     block_dim = launch.configuration[0].strip()
     call = f"[=](auto... asim_arguments) {{ {launch.callee.strip()}(asim_arguments...); }}"
     return f'{_LAUNCH_CALL}<{number}>("{name}", {task_type}, ({block_dim}), {call}{arguments})'
-
-
-def _code_only(text: str) -> str:
-    """Return ``text`` with everything that is not code replaced by blanks; positions are preserved."""
-    return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _launches(text: str, code: str) -> Iterator[_Launch]:

@@ -160,9 +160,10 @@ class Profiler:
         cache = self._folder / "l2"
         profiles: list[LaunchProfile] = []
         for launch in launches:
-            repeated = any(
-                last.kernel == launch.kernel and last.block_dim >= launch.block_dim for last in profiles[-1:]
-            )
+            repeated = False
+            if profiles:
+                last = profiles[-1]
+                repeated = last.kernel == launch.kernel and last.block_dim >= launch.block_dim
             timeline = self._timeline(launch.index)
             price = price_trace(
                 self._backend.toolchain,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from types import TracebackType
+
+from ascend_gym.core.closing import Closing
 
 _SIZE_IS_FIXED = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
 _ALL_IS_FIXED = _SIZE_IS_FIXED | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
-class MemoryFile:
+class MemoryFile(Closing):
     """A file in memory, open in this process; ``run_limited`` passes it on with ``pass_fds``.
 
     Attributes:
@@ -62,11 +63,3 @@ class MemoryFile:
         if self.fd >= 0:
             os.close(self.fd)
         self.fd = -1
-
-    def __enter__(self) -> MemoryFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Candidate, Case, Diagnostic, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.cache_folder import BuildStore
 from npu_daemon.sandbox import ResourceLimits
@@ -110,7 +110,7 @@ class BuildCache:
             f"the tiling program declares that it depends on the values of {names} (ValueDepend), on which "
             "that of the operator does not: compute on the device"
         )
-        return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),), host.seconds)
+        return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message, host.seconds)
 
     def host(
         self, spec: OpSpec, candidate: Candidate, chip: Chip, protocol: MeasureProtocol

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, Phase
+from ascend_gym.core.records import Phase
 from ascend_gym.core.status import Status
 
 _FLAG = re.compile(r"-D\w+(?:=[\w.]*)?|-O[0-3]")
@@ -22,4 +22,4 @@ def refused_flags(flags: Sequence[str]) -> Failure | None:
         f"expected build flags of the forms -DNAME, -DNAME=VALUE or -O0 to -O3, without {_REFUSED_WORD}, "
         f"got {unknown}"
     )
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+    return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message)

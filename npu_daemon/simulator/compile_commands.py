@@ -35,7 +35,7 @@ def compile_commands(folder: Path) -> list[dict[str, object]]:
 def _entry(folder: Path, part: Part) -> dict[str, object]:
     prefix = ["-include", str(part.prefix)] if part.prefix is not None else []
     language = ["-x", "c++"] if part.source.suffix == ".h" else []
-    options = [*host_options(), *part.options, *prefix, *language]
+    options = [*host_options(), *part.options, *part.code_options, *prefix, *language]
     arguments = [_DRIVER, *options, str(part.source), "-o", str(part.target)]
     return {"directory": str(folder), "file": str(part.source), "arguments": arguments}
 

@@ -20,7 +20,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.sandbox import Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
-from npu_daemon.simulator.host_check import refused_modules
+from npu_daemon.simulator.host_check import DEBUG_PLACE, refused_modules
 from npu_daemon.simulator.host_toolchain import (
     HOST_HEADERS,
     host_assemble_command,
@@ -31,13 +31,13 @@ from npu_daemon.simulator.host_toolchain import (
 from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks
 from npu_daemon.simulator.kernel_ir.compilation import marks_file
 
+# Arrays of variable length that are set to zero where they are declared: GCC takes them, clang does not.
 REFUSED = "variable-sized object may not be initialized"
 _CLEARED = re.compile(r"\b(\w+)[ \t]*\[([^][\n]+)\][ \t]*=[ \t]*\{[ \t]*0?[ \t]*\}[ \t]*;")
 
 _CALLBACK = "asim_host_reached"
 _NODE = re.compile(r"^!(\d+) = (.+)$", re.MULTILINE)
 _LABEL = re.compile(r'(?:[\w.$-]+|"[^"]*"):')
-_DEBUG = re.compile(r"!dbg !(\d+)")
 _FIRST = re.compile(r"  %[\w.]+ = (?:phi|landingpad) |          (?:cleanup|catch|filter)\b")
 BUILD_LIMITS = ResourceLimits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
@@ -60,7 +60,11 @@ def refused_lines(diagnostics: Iterable[Diagnostic]) -> dict[str, list[int]]:
 
 
 def with_cleared_arrays(text: str, lines: Sequence[int]) -> str:
-    """Return a source whose arrays at some lines, and those of the same extents, are cleared by a call."""
+    """Return a source whose arrays at some lines, and those of the same extents, are cleared by a call.
+
+    ``uint32_t list[count] = {0};`` becomes a declaration and a call. Only where clang has refused an array is
+    text changed: of that array, and of those in the same file with the same extent. Lines stay.
+    """
     rows = text.split("\n")
     chosen = [rows[line - 1] for line in lines if line <= len(rows)]
     extents = {extent.strip() for row in chosen for _, extent in _CLEARED.findall(row)}
@@ -104,7 +108,7 @@ def _marked(block: list[str], marks: BlockMarks, nodes: dict[str, str]) -> Itera
     begin = next((at for at, line in enumerate(block) if line and not _FIRST.match(line)), len(block))
     yield from block[:begin]
     if begin < len(block):
-        places = {found[1] for line in block if (found := _DEBUG.search(line))}
+        places = {found[1] for line in block if (found := DEBUG_PLACE.search(line))}
         yield from marks.calls(_CALLBACK, places, nodes)
     yield from block[begin:]
 
@@ -124,7 +128,7 @@ def build_host(
         sources: host files with paths relative to the operator folder. Files of the aclnn layer are not
             compiled: a kernel launch does not need them.
         work_dir: an existing folder of this build; sources and library are written into it.
-        toolchain: folder made by ``prepare_host_toolchain``.
+        toolchain: folder of the host side in a toolchain (``Toolchain.host_folder``).
         include_dirs: further header folders, for operators that share headers outside their folder.
         limits: what the compiler may use.
         marked: whether blocks say that they are reached; their table lies beside the library.

@@ -21,7 +21,7 @@ from npu_daemon.simulator.own_sources import SOURCES
 
 Place = tuple[str, int]  # file and line
 
-_DEBUG = re.compile(r"!dbg !(\d+)")
+DEBUG_PLACE = re.compile(r"!dbg !(\d+)")  # of an instruction: the number of its source place
 _LOCATION = re.compile(r"DILocation\(line: (\d+)")
 _REFERENCE = r"\b{}: !(\d+)"
 _FILE_NAME = re.compile(r'DIFile\(filename: "([^"]*)"')
@@ -70,7 +70,7 @@ def place_of(lines: Sequence[str], number: int, sources: Sources) -> Place | Non
         number: of the instruction's line, from 0.
         sources: what was compiled.
     """
-    debug = _DEBUG.search(lines[number])
+    debug = DEBUG_PLACE.search(lines[number])
     nodes = _nodes(lines) if debug else {}
     location = debug[1] if debug else None
     paths = {file.path for file in sources.files}

@@ -23,7 +23,7 @@ from npu_daemon.simulator.host_schema import (
     OperatorDefinition,
     TilingStructure,
 )
-from npu_daemon.simulator.host_toolchain import prepare_host_toolchain, runner_of
+from npu_daemon.simulator.host_toolchain import runner_of
 from npu_daemon.simulator.kernel_prelude import kernel_prelude
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "build_host",
     "describe_operator",
     "kernel_prelude",
-    "prepare_host_toolchain",
     "run_tiling",
 ]
 
@@ -89,7 +88,7 @@ def describe_operator(
     Args:
         host_lib: library made by ``build_host``.
         chip: chip whose variant of the definition is wanted.
-        toolchain: folder made by ``prepare_host_toolchain``.
+        toolchain: folder of the host side in a toolchain (``Toolchain.host_folder``).
         op_type: operator type; ``None`` for the only one registered.
         limits: what the untrusted code may use.
     """
@@ -128,7 +127,7 @@ def run_tiling(
         case: shapes, types and attributes.
         chip: figures that the tiling function may ask for.
         work_dir: an existing folder of this run; the request file is written into it.
-        toolchain: folder made by ``prepare_host_toolchain``.
+        toolchain: folder of the host side in a toolchain (``Toolchain.host_folder``).
         input_files: raw little-endian files of the inputs of the case, one per tensor. Only inputs declared
             as value dependent are read; without files their values are unknown to the tiling function.
         limits: what the untrusted code may use.

@@ -49,23 +49,6 @@ _LIBRARY_SOURCES = (
 _RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")
 
 
-def prepare_host_toolchain(dest: Path, store: ObjectStore) -> None:
-    """Build precompiled header, host library and ``host_tiling`` program into the folder ``dest``.
-
-    Args:
-        dest: made by this call, with a standard library of its own.
-        store: keeps the compiled parts between toolchains.
-
-    Raises:
-        InfrastructureError: the compiler is missing or cannot compile the simulator's own sources.
-    """
-    standard = StandardLibrary(dest / "standard")
-    standard.folder.mkdir(parents=True)
-    store.compile_all([*standard.parts(), *host_parts(dest)])
-    standard.archive()
-    link_host(dest, standard, store)
-
-
 def host_parts(dest: Path) -> list[Part]:
     """Return what has to be compiled into the folder ``dest`` for the host side."""
     return [
@@ -74,12 +57,16 @@ def host_parts(dest: Path) -> list[Part]:
     ]
 
 
-def link_host(dest: Path, standard: StandardLibrary, store: ObjectStore) -> None:
-    """Make host library, program and precompiled header in the folder ``dest`` of compiled parts.
+def precompile_host_header(dest: Path, store: ObjectStore) -> None:
+    """Put the precompiled header of tiling programs into the folder ``dest``."""
+    os.link(store.precompile(_FLAGS, HOST_HEADERS / _PREFIX_HEADER), dest / _PRECOMPILED)
+
+
+def link_host(dest: Path, standard: StandardLibrary) -> None:
+    """Make host library and program in the folder ``dest`` of compiled parts.
 
     The library holds all of the standard library, for itself, the program and each tiling program.
     """
-    os.link(store.precompile(_FLAGS, HOST_HEADERS / _PREFIX_HEADER), dest / _PRECOMPILED)
     library = [f"{dest / Path(name).stem}.o" for name in _LIBRARY_SOURCES]
     whole = ["--whole-archive", standard.archive_file(), "--no-whole-archive"]
     standard.link_library(dest / _LIBRARY, [*library, *whole], ["-soname", _LIBRARY])
@@ -111,7 +98,7 @@ def host_compile_command(
     """Return the compiler call that makes LLVM IR of one host source.
 
     Args:
-        toolchain: folder made by ``prepare_host_toolchain``.
+        toolchain: folder of the host side in a toolchain (``Toolchain.host_folder``).
         source: relative to the working directory of the call.
         output: file name of the IR, as text.
         include_dirs: folders searched for headers before those of the simulator.
@@ -145,7 +132,7 @@ def host_link_command(toolchain: Path, objects: Sequence[str], output: str) -> l
     """Return the linker call that makes a shared library of host objects.
 
     Args:
-        toolchain: folder made by ``prepare_host_toolchain``.
+        toolchain: folder of the host side in a toolchain (``Toolchain.host_folder``).
         objects: relative to the working directory of the call.
         output: file name of the library.
     """

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
+from ascend_gym.core.records import MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import ResourceLimits
 from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.host_build import header_folders
 from npu_daemon.simulator.kernel_ir.compilation import KernelSource, build_library
+from npu_daemon.simulator.kernel_ir.headers import READ_FIRST
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -37,7 +38,7 @@ extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {
     return asim::asim_noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);
 }"""
 _OURS = "asim_"
-_RESERVED = "ASIM_READ_FIRST asim_call_entry"  # asim/api/matmul.h, asim/api/launch.h
+_RESERVED = "ASIM_READ_FIRST asim_call_entry"  # headers_read_first, asim/api/launch.h
 _MACRO = "-D"
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
@@ -128,7 +129,7 @@ def _definition(flag: str) -> str:
 def _read_first(sources: Sources) -> str:
     """Return includes of the headers that take long to read: for kernels that include them."""
     wanted = any(_INCLUDES_MATMUL.search(file.text) for file in sources.files)
-    return '#include "asim/api/matmul.h"\n' if wanted else ""
+    return f'#include "{READ_FIRST}"\n' if wanted else ""
 
 
 def library_name(kind: CoreKind) -> str:
@@ -207,4 +208,4 @@ def _write_sources(sources: Sources, prelude: str, wrapper: str, work_dir: Path)
 
 
 def _build_error(message: str) -> Failure:
-    return Failure(Status.BUILD_ERROR, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),))
+    return Failure.of(Status.BUILD_ERROR, Phase.BUILD_KERNEL, message)

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 
 import numpy as np
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
+from ascend_gym.core.records import Case, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import Array, loaded_array, numpy_dtype, stored_array
+from ascend_gym.suite.inputs import Array, loaded_array, numpy_dtype, stored_array, write_array
 from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
 from npu_daemon.simulator.places import own_place
-from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
+from npu_daemon.simulator.run_report import (
+    REPORTED_FAULT_EXIT,
+    library_lines,
+    limit_lines,
+    reported_failure,
+    wall_limit_s,
+)
 
 RECORD_LIMIT = 20_000_000
 _OUTPUT_UNIT_BYTES = 4096
@@ -42,6 +50,7 @@ class KernelJob:
         reach: what the run program reads from other folders.
         trace: what it did; of any length up to the limit of the run.
         outputs: one tensor after another, each at a multiple of a page; of a fixed length.
+        beside: reads the trace beside other work; done before the files are given up.
     """
 
     folder: Path
@@ -50,6 +59,7 @@ class KernelJob:
     reach: Reach
     trace: MemoryFile
     outputs: MemoryFile
+    beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, max_workers=1))
 
     def execute(self, program: Path, limits: ResourceLimits) -> ProcessOutcome:
         """Run the program; it leaves a trace and outputs."""
@@ -66,6 +76,7 @@ class KernelJob:
 
     def close(self) -> None:
         """Give up the files; arrays of outputs stay."""
+        self.beside.shutdown()
         self.trace.close()
         self.outputs.close()
 
@@ -144,7 +155,7 @@ def write_job(
         f"tiling_key {tiling.tiling_key}",
         f"workspace_bytes {sum(tiling.workspace_bytes)}",
         f"record_limit {RECORD_LIMIT}",
-        f"time_limit_ms {int(protocol.run_timeout_s * 1000)}",
+        *limit_lines(protocol.run_timeout_s),
         f"rerun {rerun}",
         *_parameter_lines(definition, case, inputs, places, addresses, filled),
     ]
@@ -161,7 +172,7 @@ def write_job(
 def run_limits(protocol: MeasureProtocol) -> ResourceLimits:
     """Return what a run may use."""
     return ResourceLimits(
-        wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
+        wall_s=wall_limit_s(protocol.run_timeout_s),
         cpu_s=protocol.run_timeout_s + 2.0,
         memory_bytes=protocol.memory_limit_bytes,
         file_bytes=protocol.output_limit_bytes,
@@ -201,7 +212,7 @@ def _write_initial(folder: Path, definition: OperatorDefinition, case: Case) -> 
         value = values[column % len(values)]
         files[tensor.name] = [folder / f"initial-{tensor.name}-{item}" for item in range(len(tensor.shapes))]
         for path, shape in zip(files[tensor.name], tensor.shapes, strict=True):
-            stored_array(np.full(shape, value).astype(numpy_dtype(tensor.dtype))).tofile(path)
+            write_array(path, stored_array(np.full(shape, value).astype(numpy_dtype(tensor.dtype))))
     return files
 
 
@@ -279,17 +290,22 @@ def diagnose_run(
     if outcome.returncode == 0 and not outcome.timed_out:
         return None
     if outcome.returncode == REPORTED_FAULT_EXIT:
-        unreadable = _failure(Status.RUNTIME_FAULT, "the kernel ended without a readable report", seconds)
+        unreadable = Failure.of(
+            Status.RUNTIME_FAULT, Phase.RUN_KERNEL, "the kernel ended without a readable report", seconds
+        )
         return reported_failure(outcome, kernel.libraries, own_place, seconds) or unreadable
     if outcome.timed_out:
         message = f"the kernel did not end within {protocol.run_timeout_s:g} s: look for an endless loop"
-        return _failure(Status.TIMEOUT, message, seconds)
+        return Failure.of(Status.TIMEOUT, Phase.RUN_KERNEL, message, seconds)
     if outcome.exceeded is not None:
-        return _failure(Status.RESOURCE_LIMIT, f"the run exceeded its {outcome.exceeded} limit", seconds)
+        return Failure.of(
+            Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, f"the run exceeded its {outcome.exceeded} limit", seconds
+        )
     log = outcome.stderr.decode("utf-8", "replace").strip()
     how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.returncode}"
-    return _failure(Status.RUNTIME_FAULT, f"the kernel ended its process with {how}. {log}".strip(), seconds)
-
-
-def _failure(status: Status, message: str, seconds: float) -> Failure:
-    return Failure(status, (Diagnostic(phase=Phase.RUN_KERNEL, message=message),), seconds)
+    return Failure.of(
+        Status.RUNTIME_FAULT,
+        Phase.RUN_KERNEL,
+        f"the kernel ended its process with {how}. {log}".strip(),
+        seconds,
+    )

@@ -6,8 +6,10 @@ changed, so that an edit of one file costs the compilation of what depends on it
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
 import tempfile
 import threading
 from collections.abc import Iterable, Sequence
@@ -21,7 +23,10 @@ from npu_daemon.simulator.compiler import call_tool, clang, compiler_version
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _SIMULATOR = Path(__file__).parent
+SHIPPED = _SIMULATOR / "objects"
+"""What a wheel with compiled parts has of them (``wheel_hook.py``); others have no such folder."""
 _COMPILE_ONLY = "-c"
+PRECOMPILED_SUFFIX = ".pch"
 # A precompiled header is found by its path, and is good as long as the headers in it have the same size. What
 # they need of templates is made in it once, and not in each compilation again.
 _FOR_PRECOMPILED = ("-fno-pch-timestamp", "-fpch-instantiate-templates")
@@ -33,17 +38,19 @@ class Part:
     """One source to compile.
 
     Attributes:
-        options: everything of the compiler call but source, output and ``prefix``. Headers are searched in
-            the folders of its ``-I`` options; those found nowhere belong to the compiler.
+        options: of the compiler call that say what a source means, and ``-c``. Headers are searched in the
+            folders of its ``-I`` options; those found nowhere belong to the compiler.
         source: what is compiled.
         target: the file to make, which must not exist.
-        prefix: header read before the source, precompiled once for all parts with the same options.
+        prefix: header read before the source, precompiled once for all parts with the same ``options``.
+        code_options: those that only say what code is made of it.
     """
 
     options: tuple[str, ...]
     source: Path
     target: Path
     prefix: Path | None = None
+    code_options: tuple[str, ...] = ()
 
 
 @dataclass
@@ -61,6 +68,7 @@ class ObjectStore:
     version: str = field(default_factory=compiler_version)
     _texts: dict[Path, bytes] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _making: dict[str, threading.Lock] = field(default_factory=dict)
 
     def compile_all(self, parts: Iterable[Part]) -> None:
         """Compile parts side by side, in their order.
@@ -78,19 +86,21 @@ class ObjectStore:
         Raises:
             InfrastructureError: there is no compiler, or it refuses the source.
         """
-        options, prefix = list(part.options), []
-        if part.prefix is not None:
-            prefix = ["-include-pch", str(self.precompile(part.options, part.prefix))]
-            options += ["-include", _portable(str(part.prefix))]
-        files = self._closure(part.source, part.options)
-        if part.prefix is not None:
-            files += self._closure(part.prefix, part.options)
-        content = [(_portable(str(file)), self._texts[file]) for file in files]
-        key = digest_of(
-            "object", self.version, [_portable(option) for option in self._call(options)], content
-        )
-        made = self._obtain(key, [*self._call(part.options), *prefix, str(part.source)], part.target.name)
-        os.link(made, part.target)
+        key = self._key(part)
+        if (SHIPPED / key).exists():
+            shutil.copyfile(SHIPPED / key, part.target)
+            return
+        if not (self.folder / key).exists():
+            prefix = []
+            if part.prefix is not None:
+                prefix = ["-include-pch", str(self.precompile(part.options, part.prefix))]
+            call = self._call((*part.options, *part.code_options))
+            self._make(key, [*call, *prefix, str(part.source)], part.target.name)
+        os.link(self.folder / key, part.target)
+
+    def is_shipped(self, part: Part) -> bool:
+        """Whether the installation brought a part, for processors like this one."""
+        return (SHIPPED / self._key(part)).exists()
 
     def precompile(self, options: Sequence[str], header: Path) -> Path:
         """Return the precompiled form of a header, for compilations with the same options.
@@ -100,28 +110,42 @@ class ObjectStore:
         Raises:
             InfrastructureError: there is no compiler, or it refuses the header.
         """
+        content = [(str(file), self._texts[file]) for file in self._closure(header, options)]
+        call = [*self._call(option for option in options if option != _COMPILE_ONLY), *_PRECOMPILED_OPTIONS]
+        key = digest_of("header", self.version, call, content)
         with self._lock:
-            content = [(str(file), self._texts[file]) for file in self._closure(header, options)]
-            call = [
-                *self._call(option for option in options if option != _COMPILE_ONLY),
-                *_PRECOMPILED_OPTIONS,
-            ]
-            key = digest_of("header", self.version, call, content)
-            return self._obtain(key, [*call, str(header)], f"{header.name}.pch")
+            alone = self._making.setdefault(key, threading.Lock())
+        made = self.folder / f"{key}{PRECOMPILED_SUFFIX}"
+        with alone:
+            if not made.exists():
+                self._make(made.name, [*call, str(header)], f"{header.name}{PRECOMPILED_SUFFIX}")
+        return made
+
+    def _key(self, part: Part) -> str:
+        """Return the digest of everything that goes into a part, wherever that is installed."""
+        options = [*part.options, *part.code_options]
+        files = self._closure(part.source, part.options)
+        if part.prefix is not None:
+            options += ["-include", str(part.prefix)]
+            files += self._closure(part.prefix, part.options)
+        content = [(_portable(str(file)), self._texts[file]) for file in files]
+        call = [_portable(option) for option in self._call(options)]
+        return digest_of("object", self.version, call, content)
 
     def _call(self, options: Iterable[str]) -> list[str]:
         return [*(self.compiler or clang()), *options]
 
-    def _obtain(self, key: str, command: Sequence[str], name: str) -> Path:
-        """Return the file of the store that ``command`` makes, named by ``key``."""
-        made = self.folder / key
-        if not made.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix="compiling-") as scratch:
-                output = Path(scratch) / name
-                call_tool([*command, "-o", str(output)])
-                output.replace(made)
-        return made
+    def _make(self, key: str, command: Sequence[str], name: str) -> None:
+        """Make the file of the store that is named by ``key``, unless another process was first.
+
+        A file that is there is never replaced: whoever links to it just then would find it gone.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="compiling-") as scratch:
+            output = Path(scratch) / name
+            call_tool([*command, "-o", str(output)])
+            with contextlib.suppress(FileExistsError):
+                os.link(output, self.folder / key)
 
     def _closure(self, source: Path, options: Sequence[str]) -> list[Path]:
         """Return ``source`` and every header that it includes, directly or not, in the order of first use."""

@@ -14,6 +14,8 @@ INCLUDES = (f"-I{INCLUDE}", f"-I{INCLUDE / 'kernel'}")
 HOST_INCLUDE = f"-I{INCLUDE / 'host'}"
 STANDARD_HEADERS = SOURCES / "support" / "standard.h"
 _OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", HOST_INCLUDE)
+_LONG = ("vector_elementwise", "vector_cast")  # sources of many instances of templates: seconds
+_CONFIGURING = ("program_clock",)  # sources that configure the standard library before they read its headers
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
 
 
@@ -32,12 +34,19 @@ def own_flags() -> tuple[str, ...]:
     return (*_OPTIONS, *cpu_flags(), *INCLUDES)
 
 
-def own_part(source: Path, target: Path, options: tuple[str, ...] = ()) -> Part:
+def own_part(source: Path, target: Path, code_options: tuple[str, ...] = ()) -> Part:
     """Return one of the simulator's sources as what is compiled of it."""
-    return Part((*own_flags(), *options, "-c"), source, target, STANDARD_HEADERS)
+    prefix = None if source.stem in _CONFIGURING else STANDARD_HEADERS
+    return Part((*own_flags(), "-c"), source, target, prefix, code_options)
 
 
-def own_parts(folder: Path, *directories: str, options: tuple[str, ...] = ()) -> list[Part]:
-    """Return all sources of the simulator's ``directories``, to be compiled into ``folder``."""
-    sources = sorted(source for name in directories for source in (SOURCES / name).glob("*.cpp"))
-    return [own_part(source, folder / f"{source.parent.name}-{source.stem}.o", options) for source in sources]
+def own_parts(folder: Path, *directories: str, code_options: tuple[str, ...] = ()) -> list[Part]:
+    """Return all sources of the simulator's ``directories``, to be compiled into ``folder``.
+
+    Those that take longest come first.
+    """
+    found = (source for name in directories for source in (SOURCES / name).glob("*.cpp"))
+    sources = sorted(found, key=lambda source: (source.stem not in _LONG, source))
+    return [
+        own_part(source, folder / f"{source.parent.name}-{source.stem}.o", code_options) for source in sources
+    ]

@@ -15,6 +15,9 @@ from npu_daemon.simulator.task_type import CoreKind
 
 REPORTED_FAULT_EXIT = 3
 _WARNING = re.compile(r"warning|estimate (?P<within>[0-9.]{1,12})")
+REPORT_S = 2.0
+"""Wall seconds that a run has to say where it was."""
+
 _KEYWORDS = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
 _STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,
@@ -30,6 +33,17 @@ _MAX_REPORT_BYTES = 4096  # of the line that write_report makes (src/runtime/rep
 def library_lines(libraries: Mapping[CoreKind, Path], task_type: str) -> list[str]:
     """Return the lines of a job that name the kernel's libraries and its task type."""
     return [*(f"{_KEYWORDS[kind]} {path}" for kind, path in libraries.items()), f"task_type {task_type}"]
+
+
+def wall_limit_s(timeout_s: float) -> float:
+    """Return the wall seconds after which a run is killed that may take ``timeout_s`` CPU seconds."""
+    return 3.0 * timeout_s + 5.0
+
+
+def limit_lines(timeout_s: float) -> list[str]:
+    """Return the lines of a job that say when the run ends itself, so that it can tell where it was."""
+    wall_s = wall_limit_s(timeout_s) - REPORT_S
+    return [f"time_limit_ms {int(timeout_s * 1000)}", f"wall_limit_ms {int(wall_s * 1000)}"]
 
 
 def reported_failure(

@@ -53,6 +53,12 @@ _UNWIND = (
     "UnwindRegistersRestore.S",
     "UnwindRegistersSave.S",
 )
+# These define themselves what headers define where a program is compiled, so they are read before any header.
+_BEFORE_HEADERS = ("iostream", "error_category", "memory")
+# Much code for numbers and texts of streams, which nothing here spends its time with: not optimised.
+_STREAMS = ("locale", "ios.instantiations", "ios", "ostream", "fstream")
+_NOT_OPTIMISED = ("-Xclang", "-disable-llvm-passes")
+_PREFIX = _SUPPORT / "library_headers.h"
 _COMMON = ("-O1", "-fPIC", "-w", "-ffunction-sections", "-fdata-sections", "-DNDEBUG", "-c")
 _CXX_DEFINES = (
     "-D_LIBCPP_BUILDING_LIBRARY",
@@ -82,8 +88,8 @@ class StandardLibrary:
         cxx, abi, unwind = (library / name for name in ("libcxx", "libcxxabi", "libunwind"))
         inner = (f"-I{cxx / 'src'}", f"-I{cxx / 'libc'}", f"-I{abi / 'include'}", f"-I{abi / 'src'}")
         options = (*_COMMON, "-std=c++23", *_CXX_DEFINES, *inner, f"-I{unwind / 'include'}")
-        parts = [self._part(options, cxx / "src" / f"{name}.cpp") for name in _CXX]
-        parts += [self._part(options, abi / "src" / f"{name}.cpp") for name in _ABI]
+        parts = [self._library_part(options, cxx / "src" / f"{name}.cpp") for name in _CXX]
+        parts += [self._library_part(options, abi / "src" / f"{name}.cpp") for name in _ABI]
         parts += [self._unwind_part(unwind, name) for name in _UNWIND]
         return [
             *parts,
@@ -131,9 +137,20 @@ class StandardLibrary:
         options = (*_COMMON, *language, *_UNWIND_DEFINES, "-funwind-tables", *places)
         return self._part(options, unwind / "src" / name)
 
-    def _part(self, options: tuple[str, ...], source: Path) -> Part:
+    def _library_part(self, options: tuple[str, ...], source: Path) -> Part:
+        prefix = None if source.stem in _BEFORE_HEADERS else _PREFIX
+        code_options = _NOT_OPTIMISED if source.stem in _STREAMS else ()
+        return self._part(options, source, prefix, code_options)
+
+    def _part(
+        self,
+        options: tuple[str, ...],
+        source: Path,
+        prefix: Path | None = None,
+        code_options: tuple[str, ...] = (),
+    ) -> Part:
         folder = "" if source.parent == _SUPPORT else f"{source.parent.parent.name}-{source.parent.name}-"
-        return Part(options, source, self.folder / f"{folder}{source.stem}.o")
+        return Part(options, source, self.folder / f"{folder}{source.stem}.o", prefix, code_options)
 
 
 def build_standard_library(folder: Path, store: ObjectStore) -> StandardLibrary:

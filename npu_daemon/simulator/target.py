@@ -11,6 +11,10 @@ from ascend_gym.core.records import CopyCost, CubeCost, LaunchCost, ScalarCost, 
 from npu_daemon.simulator.chips import Chip, load_chip
 
 _INSTRUCTIONS = Path(__file__).with_name("include") / "asim" / "trace" / "instructions.def"
+_QUEUES = Path(__file__).with_name("src") / "runtime" / "queue.cpp"
+_QUEUE_CALL = re.compile(
+    r"^constexpr uint32_t k(?:Allocate|Enqueue|Dequeue|Release)Accesses = (\d+);", re.MULTILINE
+)
 _INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+), \w+\)", re.MULTILINE)
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
@@ -116,8 +120,14 @@ def _copies(chip: Chip) -> CopyCost:
 def _scalar(chip: Chip) -> ScalarCost:
     return ScalarCost(
         access_cycles=_timing(chip, "scalar_load_cycles"),
+        next_access_cycles=_timing(chip, "scalar_access_cycles"),
+        store_cycles=_timing(chip, "scalar_store_cycles"),
         global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
         instruction_cycles=_timing(chip, "scalar_integer_cycles"),
+        float_cycles=_timing(chip, "scalar_float_cycles"),
+        convert_cycles=_timing(chip, "scalar_convert_cycles"),
+        float_divide_cycles=_timing(chip, "scalar_float_divide_cycles"),
+        queue_cycles=_queue_accesses() * _timing(chip, "scalar_queue_cycles"),
         fetch_cycles=_timing(chip, "code_fetch_cycles"),
         fetch_turn_cycles=_timing(chip, "code_fetch_turn_cycles"),
         flag_cycles=_timing(chip, "flag_cycles"),
@@ -125,6 +135,11 @@ def _scalar(chip: Chip) -> ScalarCost:
         vector_barrier_cycles=_timing(chip, "issue_cycles"),
         sync_all_cycles=_timing(chip, "sync_all_cycles"),
     )
+
+
+def _queue_accesses() -> int:
+    """Return the loads and stores of the four calls for one buffer."""
+    return sum(map(int, _QUEUE_CALL.findall(_QUEUES.read_text(encoding="utf-8"))))
 
 
 def _cube(chip: Chip) -> CubeCost:

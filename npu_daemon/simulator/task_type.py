@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 
+from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.core.records import Sources
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NAMED = re.compile(r"\bKERNEL_TYPE_(AIV_ONLY|AIC_ONLY|MIX_AI[CV]_1_[012]|MIX_VECTOR_CORE|AICORE)\b")
 _QUALIFIED = re.compile(r"__mix__\s*\(\s*([01])\s*,\s*([012])\s*\)|__cube__|__vector__")
 # Words of the Matmul object, of the cube unit's own instructions, and of code that needs a vector core.
@@ -71,8 +71,8 @@ def task_types(main_text: str, texts: Iterable[str] = ()) -> list[TaskType]:
     Types that the sources name (``KERNEL_TASK_TYPE``, ``__mix__``, ...) are settled by the built kernel and
     its tiling key. Without any, the type follows from the instructions used, as in the device's compiler.
     """
-    main = _COMMENT.sub(" ", main_text)
-    text = "\n".join([main, *(_COMMENT.sub(" ", text) for text in texts)])
+    main = without_comments(main_text)
+    text = "\n".join([main, *map(without_comments, texts)])
     return named_task_types(main, text) or [_inferred(text)]
 
 
@@ -81,6 +81,12 @@ def named_task_types(qualified_text: str, text: str) -> list[TaskType]:
     qualified = [_of_qualifier(match) for match in _QUALIFIED.finditer(qualified_text)]
     named = [_BY_NAME.get(match[1], TaskType.AIV_ONLY) for match in _NAMED.finditer(text)]
     return list(dict.fromkeys([*qualified, *named]))
+
+
+def used_task_types(text: str) -> list[TaskType]:
+    """Return the type that follows from the instructions of a text, or none if it has none that tell."""
+    tells = any(words.search(text) for words in (_MATMUL, _CUBE, _VECTOR))
+    return [_inferred(text)] if tells else []
 
 
 def kernel_task_types(sources: Sources) -> list[TaskType]:

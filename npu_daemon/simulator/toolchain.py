@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.simulator.compiler import clang, compiler_version, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
-from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host
+from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host, precompile_host_header
+from npu_daemon.simulator.kernel_ir.clang import precompile
+from npu_daemon.simulator.kernel_ir.device_language import MARK
 from npu_daemon.simulator.kernel_ir.interface import constant_functions, interface_texts, modules_of
 from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain, prepare_kernel_toolchain
-from npu_daemon.simulator.object_store import ObjectStore, Part
-from npu_daemon.simulator.own_sources import HOST_INCLUDE, INCLUDE, INCLUDES, cpu_flags, own_parts
+from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX, ObjectStore, Part
+from npu_daemon.simulator.own_sources import (
+    HOST_INCLUDE,
+    INCLUDE,
+    INCLUDES,
+    SOURCES,
+    cpu_flags,
+    own_part,
+    own_parts,
+)
 from npu_daemon.simulator.standard_library import StandardLibrary
 from npu_daemon.simulator.task_type import CoreKind
 
@@ -34,12 +47,13 @@ _RUN, _LAUNCHER, _PRICE, _RACES, _HOST, _KERNEL, _COMPLETE, _LOCK = (
 )
 # What kernels may take from the run program: not its main function, nor where its data lie.
 _INTERFACE = re.compile(r"^_ZN4asim")
-# Pricing and the race check are each optimised as a whole.
-_ANALYSIS_OPTIONS = ("-O3", "-flto")
-_ANALYSIS_LINK = ("--lto-O3",)
-# The types of what kernels may call are read from the LLVM IR of the runtime.
-_KEEPING_IR = ("-Xclang", "-fembed-bitcode=all")
-_HIDDEN = ("-fvisibility=hidden",)  # but for what kernels may call (ASIM_API)
+# Pricing and the race check are each optimised as a whole: one source, and nothing of it for others. Headers
+# are precompiled for the ordinary optimisation alone.
+_WHOLE_OPTIONS = ("-O3", "-flto")
+_WHOLE_LINK = ("--lto-O3",)
+# The runtime's symbols are hidden but for what kernels may call (ASIM_API); the types of these are read from
+# its LLVM IR.
+RUNTIME_OPTIONS = ("-fvisibility=hidden", "-Xclang", "-fembed-bitcode=all")
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
 # Programs measure themselves with std::chrono::steady_clock, which src/asc/program_clock.cpp is.
 _WITH_CLOCK = ("-U_LIBCPP_HAS_MONOTONIC_CLOCK", "-D_LIBCPP_HAS_MONOTONIC_CLOCK=1")
@@ -126,9 +140,15 @@ class Toolchain:
 
 
 def program_bitcode_command(
-    kind: CoreKind, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str]
+    kind: CoreKind,
+    source: str,
+    output: str,
+    include_dirs: Sequence[Path],
+    defines: Sequence[str],
+    *,
+    optimised: bool = True,
 ) -> list[str]:
-    """Return the compiler call that makes bitcode of a program, for ``count_program``.
+    """Return the compiler call that makes bitcode of a program, for ``count_program`` or ``find_offences``.
 
     Args:
         kind: of the core that it is compiled for.
@@ -136,9 +156,13 @@ def program_bitcode_command(
         output: file to make.
         include_dirs: folders searched for headers before those of the simulator.
         defines: macros, ``NAME`` or ``NAME=VALUE``.
+        optimised: or as the front end has written it, with kernels marked.
     """
+    if not optimised:
+        defines = [*defines, f'ASIM_AICORE_SECTION="{MARK}"']
     flags = _program_flags(kind, include_dirs, defines)
-    return clang(*flags, "-c", "-emit-llvm", "-x", "c++", source, "-o", output)
+    as_written = () if optimised else ("-Xclang", "-disable-llvm-passes", "-gcolumn-info")
+    return clang(*flags, *as_written, "-c", "-emit-llvm", "-x", "c++", source, "-o", output)
 
 
 def program_text_command(
@@ -182,20 +206,48 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
     Raises:
         InfrastructureError: the compiler is missing or the simulator does not compile.
     """
-    sources = digest_of_tree(_SIMULATOR, ("**/*.py", "include/**/*", "src/**/*"))
-    digest = digest_of("toolchain", compiler_version(), cpu_flags(), sources)
-    # Precompiled headers name the headers in them by their paths.
-    place = digest_of("place", digest, str(_SIMULATOR), str(compiler_folder()))
-    folder = (cache_dir / "toolchain").resolve() / place[:32]  # programs remember where their library is
+    digest, folder = _digest_and_folder(cache_dir)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / _LOCK, "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / _COMPLETE).exists():
-            announce("building the simulator (once, about a minute)")
+            store = object_store(cache_dir)
+            announce(f"building the simulator (once, {_build_time(store)})")
             _remove_unfinished(folder)
-            _build(folder, object_store(cache_dir))
+            _build(folder, store)
             (folder / _COMPLETE).touch()
     return Toolchain(folder, digest)
+
+
+def toolchain_state(cache_dir: Path) -> str:
+    """Return in words whether the toolchain is in a cache, or how long the first evaluation builds it.
+
+    Raises:
+        InfrastructureError: the compiler is missing.
+    """
+    _, folder = _digest_and_folder(cache_dir)
+    if (folder / _COMPLETE).exists():
+        return "built"
+    return f"not built yet: the first evaluation does that ({_build_time(object_store(cache_dir))})"
+
+
+def _digest_and_folder(cache_dir: Path) -> tuple[str, Path]:
+    """Return the identity of a toolchain, and where it lies or is to lie."""
+    sources = digest_of_tree(_SIMULATOR, ("**/*.py", "include/**/*", "src/**/*"))
+    digest = digest_of("toolchain", compiler_version(), cpu_flags(), sources)
+    # Precompiled headers name the headers in them by their paths.
+    place = digest_of("place", digest, str(_SIMULATOR), str(compiler_folder()))
+    # Programs remember where their library is.
+    return digest, (cache_dir / "toolchain").resolve() / place[:32]
+
+
+def _build_time(store: ObjectStore) -> str:
+    """Return in words how long a build takes on two idle processors."""
+    folder = Path()
+    groups = (StandardLibrary(folder).parts(), *_Programs.in_folder(folder).parts)
+    if all(store.is_shipped(part) for group in groups for part in group):
+        return "some seconds: the installation brought the compiled parts"
+    return "about half a minute"
 
 
 def object_store(cache_dir: Path) -> ObjectStore:
@@ -216,59 +268,93 @@ def _remove_unfinished(folder: Path) -> None:
 class _Programs:
     """What is compiled of the simulator's own sources, by the program that it is for."""
 
-    price: list[Part]
-    races: list[Part]
+    price: Part
+    races: Part
     run: list[Part]
     launcher: list[Part]
+    host: list[Part]
+
+    @property
+    def parts(self) -> tuple[list[Part], ...]:
+        """All of them, those first that are waited for first."""
+        return [self.price, self.races], self.run, [*self.launcher, *self.host]
 
     @classmethod
     def in_folder(cls, folder: Path) -> _Programs:
         """Return the parts with their targets in ``folder``."""
         return cls(
-            price=own_parts(folder, "price", options=_ANALYSIS_OPTIONS),
-            races=own_parts(folder, "races", options=_ANALYSIS_OPTIONS),
-            run=own_parts(folder, "run", "runtime", options=(*_HIDDEN, *_KEEPING_IR)),
-            launcher=own_parts(folder, "asc", options=_WITH_CLOCK),
+            price=_whole_part(folder, "price"),
+            races=_whole_part(folder, "races"),
+            run=own_parts(folder, "run", "runtime", code_options=RUNTIME_OPTIONS),
+            launcher=own_parts(folder, "asc"),
+            host=host_parts(folder / _HOST),
         )
 
-    @property
-    def parts(self) -> list[Part]:
-        """All of them, those that take longest first."""
-        return [*self.price, *self.races, *self.run, *self.launcher]
+
+def _whole_part(folder: Path, name: str) -> Part:
+    """Return the one source of a program that is optimised as a whole."""
+    return replace(own_part(SOURCES / f"{name}.cpp", folder / f"{name}.o", _WHOLE_OPTIONS), prefix=None)
 
 
 def simulator_parts(folder: Path) -> list[Part]:
-    """Return everything that is compiled of the simulator's own sources, with targets in ``folder``."""
-    return [*host_parts(folder / _HOST), *_Programs.in_folder(folder).parts]
+    """Return each of the simulator's own sources as what is compiled of it, with targets in ``folder``."""
+    programs = _Programs.in_folder(folder)
+    parts = [part for group in programs.parts for part in group]
+    return [*parts, *own_parts(folder, "price", "races")]
+
+
+def compile_for_wheel(store: Path) -> None:
+    """Put everything that can be compiled ahead, for hosts like this one, into the folder ``store``."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / _HOST).mkdir()
+        groups = (StandardLibrary(folder).parts(), *_Programs.in_folder(folder).parts)
+        ObjectStore(store).compile_all(part for group in groups for part in group)
+    for precompiled in store.glob(f"*{PRECOMPILED_SUFFIX}"):  # good where they were made alone
+        precompiled.unlink()
 
 
 def _build(folder: Path, store: ObjectStore) -> None:
-    """Build everything into ``folder``; independent compilations run side by side."""
-    standard, host = StandardLibrary(folder / "standard"), folder / _HOST
-    for part in (standard.folder, host):
+    """Build everything into ``folder``; what takes long to link or to read is, while the rest is compiled."""
+    standard, host, kernel = StandardLibrary(folder / "standard"), folder / _HOST, folder / _KERNEL
+    for part in (standard.folder, host, kernel):
         part.mkdir()
     programs = _Programs.in_folder(folder)
-    store.compile_all([*standard.parts(), *host_parts(host), *programs.parts])
-    standard.archive()
-    link_host(host, standard, store)
-    _link_programs(folder, standard, programs.run, programs.launcher)
-    standard.link_program(folder / _PRICE, _targets(programs.price), _ANALYSIS_LINK)
-    reader = str(folder / "price-trace_reader.o")
-    standard.link_program(folder / _RACES, [*_targets(programs.races), reader], _ANALYSIS_LINK)
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        headers = [pool.submit(precompile, kernel), pool.submit(precompile_host_header, host, store)]
+        library, whole, run, others = (
+            [pool.submit(store.compile, part) for part in parts]
+            for parts in (standard.parts(), *programs.parts)
+        )
+        _await([*library, *whole])
+        standard.archive()
+        for name, source in zip((_PRICE, _RACES), programs.parts[0], strict=True):
+            standard.link_program(folder / name, [str(source.target)], _WHOLE_LINK)
+        _await(run)
+        _link_run_program(folder, standard, programs.run)
+        _await([*headers, *others])
+    link_host(host, standard)
+    _link_launcher(folder, standard, programs)
 
 
-def _link_programs(
-    folder: Path, standard: StandardLibrary, run: Sequence[Part], launcher: Sequence[Part]
-) -> None:
-    """Make what kernels are loaded by; they take the simulator's functions from it, none of a library."""
+def _await(started: Sequence[Future[None]]) -> None:
+    for each in started:
+        each.result()
+
+
+def _link_run_program(folder: Path, standard: StandardLibrary, run: Sequence[Part]) -> None:
+    """Make what kernels are loaded by, and note which functions of the simulator they take from it."""
     standard.link_program(folder / _RUN, _targets(run), _EXPORTING)
-    runtime = [part for part in run if part.source.name != "main.cpp"]
-    objects = _targets([*runtime, *launcher])
-    standard.link_program(folder / _LAUNCHER, [*objects, *host_library(folder / "host")], _EXPORTING)
     exported = {name for name in dynamic_symbols(folder / _RUN).defined if _INTERFACE.search(name)}
     modules = list(modules_of(part.target for part in run))
     interface, constants = interface_texts(modules, exported), constant_functions(modules, exported)
     prepare_kernel_toolchain(KernelToolchain(folder / _KERNEL), interface, constants)
+
+
+def _link_launcher(folder: Path, standard: StandardLibrary, programs: _Programs) -> None:
+    runtime = [part for part in programs.run if part.source.name != "main.cpp"]
+    objects = _targets([*runtime, *programs.launcher])
+    standard.link_program(folder / _LAUNCHER, [*objects, *host_library(folder / _HOST)], _EXPORTING)
 
 
 def _targets(parts: Sequence[Part]) -> list[str]:

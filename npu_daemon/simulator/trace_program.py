@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, Phase
+from ascend_gym.core.records import Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
 
@@ -72,7 +72,7 @@ def read_trace(
     if isinstance(answer, dict):
         return answer
     status, message = answer
-    return Failure(status, (Diagnostic(phase=phase, message=message),), outcome.seconds)
+    return Failure.of(status, phase, message, outcome.seconds)
 
 
 def _answer(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,13 +10,13 @@ import pytest
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, DType, SourceFile, Sources, TensorSpec
+from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.host_side import (
     ChipGeometry,
     OperatorDefinition,
     TilingOutcome,
     build_host,
     describe_operator,
-    prepare_host_toolchain,
     run_tiling,
 )
 from npu_daemon.simulator.host_toolchain import (
@@ -27,7 +24,6 @@ from npu_daemon.simulator.host_toolchain import (
     host_compile_command,
     host_link_command,
 )
-from npu_daemon.simulator.object_store import ObjectStore
 
 KIB = 1024
 CHIP = ChipGeometry(
@@ -79,18 +75,9 @@ SIMPLE_CASE = Case(case_id="c", inputs=(tensor("x", (8, 128)),), outputs=(tensor
 
 
 @pytest.fixture(scope="session")
-def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The host toolchain, built once for all processes of a parallel test run."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "host_toolchain"
-    with open(shared / "host_toolchain.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "complete").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            prepare_host_toolchain(folder, ObjectStore(shared / "host_objects"))
-            (folder / "complete").touch()
-    return folder
+def toolchain(simulator: SimulatorBackend) -> Path:
+    """The host side of the simulator's toolchain."""
+    return simulator.toolchain.host_folder
 
 
 def unchecked_library(source: Path, folder: Path, toolchain: Path) -> Path:

@@ -10,7 +10,15 @@ pytestmark = pytest.mark.slow
 
 RUNTIME = (
     *("atomic", "copy", "cross_core", "cube_copy", "cube_load", "device_output", "fill", "fixpipe", "gemm"),
-    *("instrumentation", "library_rows", "library_softmax", "list_descriptor", "math_elementary"),
+    *(
+        "instrumentation",
+        "library_rows",
+        "library_softmax",
+        "softmax_sequence",
+        "list_descriptor",
+        "math_elementary",
+        "math_sequences",
+    ),
     *("matmul", "matmul_plan", "matmul_trace", "matrix", "matrix_copies", "mmad", "operand_path"),
     *("quantization", "tiling_data", "vector_cast", "vector_compare", "vector_elementwise", "vector_gather"),
     *("vector_progression", "vector_reduce", "vector_sort", "vector_transpose"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from vector_machine import Array, Machine, MachineFault, build_machine
@@ -11,8 +13,10 @@ RECORD_BYTES = 8
 RUNTIME = [
     "library_rows",
     "library_softmax",
+    "softmax_sequence",
     "fill",
     "math_elementary",
+    "math_sequences",
     "math_rounding",
     "math_trigonometric",
     "math_power",
@@ -73,6 +77,10 @@ def test_sum_and_mean_of_rows(machine: Machine, rows: int, stride: int, columns:
         machine.call(f"{name} {dtype}", DST, SRC, rows, stride, columns, TMP, 2048)
         result = machine.view(DST, dtype, rows).astype(np.float64)
         np.testing.assert_allclose(result, reference, rtol=tolerance, atol=tolerance)
+        # asc-devkit, impl/adv_api/detail/reduce/sum: one instruction for all repeats of a row, then one more
+        lanes = 256 // np.dtype(dtype).itemsize
+        passes = 1 if columns <= lanes else 2
+        assert len(machine.trace()) == rows * passes + (name == "Mean")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -224,6 +232,58 @@ def test_softmax(machine: Machine, rows: int, stride: int, columns: int, dtype: 
     for place, values in ((sums, powers.sum(axis=1)), (maxima, table.max(axis=1))):
         blocks = machine.view(place, dtype, rows * per_block).reshape(rows, per_block).astype(np.float64)
         np.testing.assert_allclose(blocks, np.repeat(values[:, None], per_block, axis=1), rtol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "instructions"),
+    [
+        (8, 128, {"Max": 1, "BlockReduceMax": 2, "Brcb": 2, "CopyUbToUb": 2, "Sub": 16, "Exp": 1}),
+        (16, 32, {"WholeReduceMax": 1, "Brcb": 2, "CopyUbToUb": 2, "Sub": 4, "Exp": 1}),
+        (1, 1000, {"BlockReduceMax": 1, "Max": 2, "WholeReduceMax": 1, "Sub": 1, "Exp": 1}),
+    ],
+)
+def test_softmax_issues_the_published_instructions(
+    machine: Machine, rows: int, columns: int, instructions: dict[str, int]
+) -> None:
+    # asc-devkit, impl/adv_api/detail/activation/softmax/membase/v220: NewReduceMaxLastNDImpl and its kin
+    machine.reset()
+    machine.put(SRC, np.ones(rows * columns, np.float32))
+    machine.call("SoftMax float32", DST, OTHER, OTHER + 1024, SRC, rows, columns, columns, TMP, 8192)
+    found = Counter(line.name for line in machine.trace())
+    assert {name: found[name] for name in instructions} == instructions
+    assert found["Div"] == found["Sub"]
+    assert found["BlockReduceSum"] == found["BlockReduceMax"]
+
+
+def test_softmax_of_long_rows_reaches_each_of_them(machine: Machine) -> None:
+    """The second row begins 4128 floats behind the first one: more data blocks than a byte counts."""
+    rows, columns = 2, 4128
+    place, sums, maxima, work = 0, 48 * 1024, 50 * 1024, 52 * 1024
+    machine.reset()
+    machine.put(place, np.ones(rows * columns, np.float32))
+    machine.call("SoftMax float32", place, sums, maxima, place, rows, columns, columns, work, 8192)
+    rest = [line for line in machine.trace() if line.name == "Max"][-1]
+    assert (place + 4096 * 4, (columns + 32) * 4) in rest.operands
+
+
+def test_softmax_of_a_long_row_takes_as_many_repeats_as_an_instruction_has(machine: Machine) -> None:
+    columns, place, work = 320 * 64, 64 * 1024, 160 * 1024
+    machine.reset(192 * 1024)
+    machine.put(place, np.ones(columns, np.float32))
+    machine.call("SoftMax float32", place, DST, DST + 1024, place, 1, columns, columns, work, 8192)
+    assert [line.repeats for line in machine.trace() if line.name == "Max"] == [255, 320 - 8 - 255]
+
+
+def test_softmax_of_half_rows_works_with_room_for_one(machine: Machine) -> None:
+    rows, columns = 5, 208
+    source = (numbers("float32", rows * columns) / 100).astype(np.float16)
+    results = []
+    for scratch_bytes in (12 * 1024, 1376):
+        machine.reset()
+        machine.put(SRC, source)
+        machine.call("SoftMax float16", DST, 8192, 12288, SRC, rows, columns, columns, TMP, scratch_bytes)
+        results.append(machine.view(DST, "float16", rows * columns).copy())
+    np.testing.assert_array_equal(*results)
 
 
 def test_softmax_of_the_planned_shape_in_free_memory(machine: Machine) -> None:

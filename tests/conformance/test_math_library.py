@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import erf, erfc
 
@@ -13,6 +14,7 @@ SRC, DST, TMP = 0, 16 * 1024, 32 * 1024
 OTHER = 8 * 1024
 RUNTIME = [
     "math_elementary",
+    "math_sequences",
     "math_rounding",
     "math_trigonometric",
     "math_power",
@@ -34,7 +36,7 @@ def _faster_gelu(x: Array) -> Array:
 
 
 def _faster_gelu_v2(x: Array) -> Array:
-    curve = -0.1444 * (np.minimum(np.abs(x), 1.769) - 1.769) ** 2 + 0.5
+    curve = -0.1444 * (np.minimum(np.abs(0.7071 * x), 1.769) - 1.769) ** 2 + 0.5
     return x * (np.where(x >= 0, 1, -1) * curve + 0.5)
 
 
@@ -158,6 +160,43 @@ def test_tanh_is_seven_instructions_and_casts_for_half(machine: Machine) -> None
     assert [line.name for line in machine.trace()] == ["Cast", *body, "Cast"]
 
 
+def kinds(machine: Machine) -> Counter[str]:
+    """Count the instructions of the trace by name."""
+    return Counter(line.name for line in machine.trace())
+
+
+def counted(text: str) -> Counter[str]:
+    """Read counts such as "12 Mul, 1 Abs"."""
+    pairs = (item.split() for item in text.split(", "))
+    return Counter({name: int(number) for number, name in pairs})
+
+
+# asc-devkit, impl/adv_api/detail: math/<name>/<name>_common_impl.h, activation/gelu/gelu_impl.h (dav-2201).
+PUBLISHED = {
+    ("Acos", "float32"): "21 Mul, 9 Muls, 20 Adds, 2 Sqrt, 1 Mins, 2 Cast, 1 Add, 1 Abs, 1 Div",
+    ("Acos", "float16"): "20 Mul, 9 Muls, 20 Adds, 1 Sqrt, 1 Mins, 8 Cast, 1 Add, 2 Abs, 1 Div",
+    ("Atan", "float32"): "27 Mul, 7 Muls, 29 Adds, 1 Mins, 1 Maxs, 5 Abs, 4 Div, 3 Min",
+    ("Erfc", "float16"): "14 Mul, 3 Muls, 15 Adds, 2 Mins, 1 Maxs, 1 Abs, 2 Div, 1 Exp, 1 Add, 2 Cast",
+    ("Gelu", "float16"): "3 Mul, 3 Muls, 1 Add, 1 Mins, 2 Exp, 1 Abs, 1 Adds, 1 Div",
+    ("Sin", "float32"): "6 Mul, 9 Muls, 4 Sub, 5 Adds, 1 Add, 2 Cast",
+    ("Sign", "float32"): "3 Duplicate, 2 Compare, 2 SetCmpMask, 2 Select, 1 Add",
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), PUBLISHED)
+def test_the_published_instructions_are_traced(machine: Machine, name: str, dtype: str) -> None:
+    evaluate(machine, name, samples(name, dtype, 64), 16 * 1024)
+    assert kinds(machine) == counted(PUBLISHED[name, dtype])
+
+
+def test_scratch_is_divided_into_published_rounds(machine: Machine) -> None:
+    # acos_common_impl.h: a quarter of the buffer's floats, a sixth of its halves, in whole multiples of 32
+    evaluate(machine, "Acos", samples("Acos", "float32", 1500), 16 * 1024)
+    assert [line.repeats for line in machine.trace() if line.name == "Sqrt"] == [16, 16, 8, 8]
+    evaluate(machine, "Acos", samples("Acos", "float16", 300), 3 * 1024)
+    assert [line.repeats for line in machine.trace() if line.name == "Div"] == [2, 1]
+
+
 def call_power(machine: Machine, form: str, base: Array, exponent: Array, count: int) -> Array:
     """Raise tensors or scalars (arrays of one element) to a power."""
     machine.reset()
@@ -201,3 +240,11 @@ def test_power_of_integers_is_exact(machine: Machine, form: str) -> None:
     exponent = rng.integers(0, 9, 1 if form == "scalar exponent" else count).astype(np.int32)
     result = call_power(machine, form, base, exponent, count)
     np.testing.assert_array_equal(result, np.broadcast_to(base.astype(np.int64) ** exponent, count))
+
+
+@pytest.mark.parametrize(("dtype", "instructions"), [("float16", 48), ("float32", 45)])
+def test_power_issues_the_published_instructions(machine: Machine, dtype: str, instructions: int) -> None:
+    # asc-devkit, impl/adv_api/detail/math/power/power_float_impl.h
+    call_power(machine, "tensor", np.ones(64, dtype), np.ones(64, dtype), 64)
+    assert len(machine.trace()) == instructions
+    assert kinds(machine)["CompareScalar"] == 9

@@ -14,6 +14,7 @@ RUNTIME = [
     "vector_cast",
     "vector_gather",
     "math_elementary",
+    "math_sequences",
     "copy",
     "atomic",
 ]

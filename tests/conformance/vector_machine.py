@@ -18,14 +18,16 @@ import sanitizers
 from npu_daemon.simulator import toolchain
 from npu_daemon.simulator.compiler import call_tool
 from npu_daemon.simulator.object_store import Part
-from npu_daemon.simulator.own_sources import own_flags, own_part
+from npu_daemon.simulator.own_sources import SOURCES, own_flags, own_part
 from npu_daemon.simulator.standard_library import build_standard_library
 
 UB_BYTES = 64 * 1024
 BLOCK_BYTES = 32
 REPEAT_BYTES = 256
-_SIMULATOR = Path(toolchain.__file__).parent
 _DRIVERS = Path(__file__).parent / "drivers"
+_RUNTIME = SOURCES / "runtime"
+# Not optimised, which saves most of the compiler's time: hundreds of templates that call the runtime once.
+_DRIVER_OPTIONS = ("-Xclang", "-disable-llvm-passes")
 _MEMORY_BYTES = 1 << 40
 _MEMORY_RANGES = count(1)  # of global memory, one for each machine of this process
 _COMMON = (
@@ -125,7 +127,7 @@ def build_machine(driver: str, runtime: Sequence[str], folder: Path) -> Machine:
         folder: of the test cache. What is compiled for it is shared with the simulator's own programs.
     """
     sources = [_DRIVERS / f"{driver}.cpp", _DRIVERS / "machine.cpp"]
-    sources += [_SIMULATOR / "src" / "runtime" / f"{name}.cpp" for name in (*runtime, *_COMMON)]
+    sources += [_RUNTIME / f"{name}.cpp" for name in (*runtime, *_COMMON)]
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         objects = [Path(scratch) / f"{number}.o" for number in range(len(sources))]
         library = Path(scratch) / f"{driver}.so"
@@ -133,17 +135,25 @@ def build_machine(driver: str, runtime: Sequence[str], folder: Path) -> Machine:
             _link_sanitized(sources, objects, library, folder)
         else:
             store = toolchain.object_store(folder.parent / "simulator")
-            store.compile_all(map(own_part, sources, objects))
+            store.compile_all(_parts(sources, objects))
             standard = build_standard_library(Path(scratch) / "standard", store)
             standard.link_library(library, [str(target) for target in objects], ["--exclude-libs=ALL"])
         return Machine(ctypes.CDLL(str(library)))
+
+
+def _parts(sources: Sequence[Path], objects: Sequence[Path]) -> list[Part]:
+    """Return what is compiled of sources; those of the runtime are the simulator's own objects."""
+    return [
+        own_part(source, target, toolchain.RUNTIME_OPTIONS if source.parent == _RUNTIME else _DRIVER_OPTIONS)
+        for source, target in zip(sources, objects, strict=True)
+    ]
 
 
 def _link_sanitized(sources: Sequence[Path], objects: Sequence[Path], library: Path, folder: Path) -> None:
     """Make the driver's library with g++ and its sanitizers."""
     flags = (*own_flags(), *sanitizers.machine_flags, "-c")
     parts = [Part(flags, source, target) for source, target in zip(sources, objects, strict=True)]
-    sanitizers.sanitizing_store(folder.parent / "sanitized").compile_all(parts)
+    sanitizers.sanitizing_store(folder.parent / "simulator").compile_all(parts)
     call_tool(
         [
             *sanitizers.gxx_linker(),

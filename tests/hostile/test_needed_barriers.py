@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from probe_operator import write_operator
+from rewritten import rule_named
 
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
-from ascend_gym.rewrites.library import rule_named
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend

@@ -44,7 +44,7 @@ def check_explained(bench: Workbench, fault: Fault) -> None:
     """Evaluate the broken kernel; assert that its failure is explained and charged once."""
     result = bench.evaluate(
         bench.edited(kernel={fault.old: fault.new}),
-        run_timeout_s=20.0 if fault.status is Status.RESOURCE_LIMIT else 4.0,
+        run_timeout_s=0.5 if fault.status is Status.TIMEOUT else 20.0,
     )
     first = result.all_diagnostics[0]
     assert result.status is fault.status, [str(d) for d in result.all_diagnostics]

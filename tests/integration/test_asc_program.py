@@ -25,6 +25,7 @@ ADD = PROGRAMS / "add.asc"
 MIXED = PROGRAMS / "mixed.asc"
 PADDED = PROGRAMS / "padded.asc"
 SHARED = PROGRAMS / "shared.asc"
+LIBRARY = PROGRAMS / "library.asc"
 FLAGS = """#include "acl/acl.h"
 #include "kernel_operator.h"
 __global__ __mix__(1, 2) void produce() {
@@ -51,8 +52,8 @@ def _run(
     return run_program(ProgramJob(program, build, folder, backend.toolchain, load_chip("910B2"), timeout_s))
 
 
-def _written(tmp_path: Path, edits: dict[str, str]) -> AscProgram:
-    text = ADD.read_text()
+def _written(tmp_path: Path, edits: dict[str, str], program: Path = ADD) -> AscProgram:
+    text = program.read_text("utf-8")
     for old, new in edits.items():
         assert old in text
         text = text.replace(old, new, 1)
@@ -137,6 +138,13 @@ def test_what_two_vector_cores_share_is_not_fetched_block_by_block(
             "AscendC::Ad(",
             "Ad",
         ),
+        *(
+            ({"(T)tiling.scale": call}, Status.BUILD_ERROR, "AscendC::Muls", message)
+            for call, message in (
+                ("(T)tiling.tiles_per_core", "floating and unsigned"),
+                ("(T)std::exp(tiling.scale)", "exp of the C library"),
+            )
+        ),
         ({"zGm[at], a, tile": "zGm[at], a, 64 * tile"}, Status.RUNTIME_FAULT, "64 * tile", "bytes"),
         (
             {"AscendC::InitSocState();": "for (;;) AscendC::PipeBarrier<PIPE_ALL>();"},
@@ -162,6 +170,42 @@ def test_a_fault_is_told_with_its_line(
     lines = program.source.read_text().splitlines()
     assert failure.diagnostics[0].file == "changed.asc"
     assert line_of in lines[(failure.diagnostics[0].line or 0) - 1]
+
+
+def test_library_calls_of_generated_kernels_are_right(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    run = _run(AscProgram(LIBRARY), simulator, tmp_path)
+    assert isinstance(run, ProgramRun), run
+    assert run.stdout.splitlines() == ["0 sums wrong", "0 bits wrong"]
+
+
+@pytest.mark.parametrize(
+    ("edits", "call"),
+    [
+        ({"rows * (row + 64) * sizeof(float)": "32"}, "ReduceSum"),
+        ({"Xor(c, a, b, count)": "Xor(c, a, b, second.Get<uint8_t>(32), count)"}, "Xor"),
+    ],
+)
+def test_too_little_scratch_of_a_library_call_is_a_fault(
+    simulator: SimulatorBackend, tmp_path: Path, edits: dict[str, str], call: str
+) -> None:
+    stopped = _run(_written(tmp_path, edits, LIBRARY), simulator, tmp_path)
+    assert isinstance(stopped, StoppedProgram), stopped
+    assert stopped.status is Status.RUNTIME_FAULT
+    assert stopped.diagnostics[0].call == call
+    assert "the temporary buffer has 32 bytes" in stopped.diagnostics[0].message
+
+
+def test_library_calls_take_little_scratch_in_pieces(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    edits = {
+        "rows * (row + 64) * sizeof(float)": "(rows_remain ? 3 * 64 : rows * row) * sizeof(float)",
+        "Xor(c, a, b, count)": "Xor(c, a, b, scratch.Get<uint8_t>(), count)",
+        "TBuf<TPosition::VECCALC> first, second, result;": (
+            "TBuf<TPosition::VECCALC> first, second, result, scratch;\n    pipe.InitBuffer(scratch, 256);"
+        ),
+    }
+    run = _run(_written(tmp_path, edits, LIBRARY), simulator, tmp_path)
+    assert isinstance(run, ProgramRun), run
+    assert run.stdout.splitlines() == ["0 sums wrong", "0 bits wrong"]
 
 
 def test_what_a_program_prints_before_a_fault_is_kept(simulator: SimulatorBackend, tmp_path: Path) -> None:
@@ -335,7 +379,26 @@ extern "C" __global__ __vector__ void fills(GM_ADDR y) {
     AscendC::TPipe pipe;
     AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
     AscendC::LocalTensor<float> x = zeros(pipe, buffer);
+    for (int32_t i = 0; i < TURNS; ++i) x.SetValue(i, 1.0f);
+}
+
+extern "C" __global__ __vector__ void converts(GM_ADDR y) {
+    AscendC::TPipe pipe;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
+    AscendC::LocalTensor<float> x = zeros(pipe, buffer);
     for (int32_t i = 0; i < TURNS; ++i) x.SetValue(i, static_cast<float>(i));
+}
+
+extern "C" __global__ __vector__ void rounds(GM_ADDR y) {
+    AscendC::TPipe pipe;
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> queue;
+    pipe.InitBuffer(queue, 2, 256);
+    for (int32_t i = 0; i < TURNS; ++i) {
+        AscendC::LocalTensor<float> x = queue.AllocTensor<float>();
+        queue.EnQue(x);
+        x = queue.DeQue<float>();
+        queue.FreeTensor(x);
+    }
 }
 
 int main() {
@@ -344,6 +407,8 @@ int main() {
     sums<<<1, nullptr, stream>>>(nullptr);
     pairs<<<1, nullptr, stream>>>(nullptr);
     fills<<<1, nullptr, stream>>>(nullptr);
+    converts<<<1, nullptr, stream>>>(nullptr);
+    rounds<<<1, nullptr, stream>>>(nullptr);
     aclrtSynchronizeStream(stream);
     return 0;
 }
@@ -353,12 +418,15 @@ int main() {
 def test_a_value_that_is_waited_for_takes_longer_than_one_that_is_stored(
     simulator: SimulatorBackend, tmp_path: Path
 ) -> None:
-    """Device times of such loops: docs/hardware.md section 6; the two loads of a pair overlap."""
+    """Device times of such work: docs/hardware.md section 6; the two loads of a pair overlap."""
     source = tmp_path / "scalar_loops.asc"
     source.write_text(_SCALAR_LOOPS)
     profiled = Profiler(simulator, "910B2", tmp_path, None, 30.0).profile_program(AscProgram(source))
     assert isinstance(profiled, ProfiledProgram), profiled
-    sums, pairs, fills = [launch.price["kernel_cycles"] / 1000 for launch in profiled.launches]
-    assert 20 < sums < 24
-    assert 33 < pairs < 38
+    cycles = [launch.price["kernel_cycles"] / 1000 for launch in profiled.launches]
+    sums, pairs, fills, converts, rounds = cycles
+    assert 23 < sums < 27
+    assert 32 < pairs < 38
     assert fills < 8
+    assert 8 < converts - fills < 12
+    assert 170 < rounds < 190

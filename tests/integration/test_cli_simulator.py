@@ -13,7 +13,7 @@ import ascend_gym
 from ascend_gym.core.config import ENV_CACHE, ENV_DAEMON
 from ascend_gym.suite.loader import load_operator
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -57,9 +57,14 @@ def test_optimize_gives_the_same_result_however_much_is_in_flight(run, tmp_path)
 
 @pytest.mark.slow
 def test_a_search_killed_at_any_point_is_resumed_to_the_same_journal(simulator_cache, tmp_path):
-    command = [sys.executable, BENCHMARKS / "resume_chaos.py", "--methods", "best-of-n"]
+    command = [
+        sys.executable,
+        ROOT / "benchmarks" / "reliability" / "resume_chaos.py",
+        "--methods",
+        "best-of-n",
+    ]
     command += ["--operators", "muls", "--budget", "4", "--kills", "3"]
-    environment = {**os.environ, ENV_CACHE: str(simulator_cache), "PYTHONPATH": str(BENCHMARKS.parent)}
+    environment = {**os.environ, ENV_CACHE: str(simulator_cache), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     (outcome,) = _summary(done)
     assert outcome["same_journal"]

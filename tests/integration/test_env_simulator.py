@@ -103,7 +103,8 @@ def test_check_env_passes(simulator_daemon):
 def test_vector_environments_without_an_address(mode, simulator_cache, monkeypatch):
     monkeypatch.setenv(ENV_CACHE, str(simulator_cache))
     monkeypatch.delenv(ENV_DAEMON, raising=False)
-    envs = gymnasium.make_vec("AscendOp-v0", num_envs=2, vectorization_mode=mode, operator="add", budget=1)
+    options = {"operator": "add", "budget": 1, "cases": 1}
+    envs = gymnasium.make_vec("AscendOp-v0", num_envs=2, vectorization_mode=mode, **options)
     try:
         observations, _ = envs.reset(seed=1)
         kernels = tuple(kernel.replace(*FASTER) for kernel in observations["kernel"])

@@ -1,4 +1,7 @@
-"""Right candidates are accepted however closely they are looked at; benchmarks/honest_corpus.py has more."""
+"""Right candidates are accepted however closely they are looked at.
+
+benchmarks/reliability/honest_corpus.py has more of them.
+"""
 
 from __future__ import annotations
 

@@ -365,3 +365,12 @@ def test_flags_for_one_pipe_are_no_flags_for_another(pricer: Pricer) -> None:
     )
     assert without >= with_flags
     assert by_vector < by_both
+
+
+@pytest.mark.parametrize("rows", [40, 40_000])
+def test_bytes_that_no_copy_writes_are_counted_however_scattered_they_are(pricer: Pricer, rows: int) -> None:
+    even, odd = (copy_out(GM_BASE + first, 0, rows, 32, 64) for first in (0, 32))
+    tensor = f"out {GM_BASE} {64 * rows} y"
+    assert pricer.price([even], tensor)["unwritten"] == {"y": 32 * rows}
+    assert pricer.price([even + odd], tensor)["unwritten"] == {}
+    assert pricer.price([odd, odd + even], tensor)["unwritten"] == {}

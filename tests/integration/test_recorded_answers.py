@@ -44,14 +44,20 @@ def _runs(names: tuple[str, ...]) -> list[object]:
     ]
 
 
+@pytest.fixture(scope="module")
+def evaluator(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> InProcessEvaluator:
+    """One for all runs: of the same operator's sources they need the same results."""
+    return InProcessEvaluator(simulator, tmp_path_factory.mktemp("recorded"))
+
+
 @pytest.mark.parametrize("run", _runs(REPEATED))
 def test_eight_answers_are_read_as_they_were_meant(
-    tmp_path: Path, simulator: SimulatorBackend, run: RecordedRun
+    tmp_path: Path, evaluator: InProcessEvaluator, run: RecordedRun
 ) -> None:
     """Each is asked for once and ends as it did; nine tenths of the speedup survive changes of prices."""
     folder = tmp_path / "run"
     folder.mkdir()
-    outcome, answers = repeat(folder, InProcessEvaluator(simulator, tmp_path / "cache"), run)
+    outcome, answers = repeat(folder, evaluator, run)
     ended = tuple(step.result.status.value for step in outcome.history[1:])
     assert (ended, answers) == (run.ended, run.questions), outcome.message
     assert speedup_of(outcome) > 0.9 * run.speedup

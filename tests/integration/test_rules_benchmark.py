@@ -1,4 +1,4 @@
-"""benchmarks/rules.py on a checkout of one small operator: counts, evaluates, and does nothing twice."""
+"""The benchmark of rules on a checkout of one small operator: counts, evaluates, and does nothing twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def _run(checkout: Path, cache_dir: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "benchmarks/rules.py", "--cann-ops", str(checkout), *options]
+    command = [sys.executable, "benchmarks/methods/rules.py", "--cann-ops", str(checkout), *options]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "ASCEND_GYM_CACHE": str(cache_dir)}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
 

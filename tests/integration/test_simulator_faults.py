@@ -9,6 +9,7 @@ from simulated import Workbench
 from ascend_gym.core.records import Phase
 from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.simulator import run_report
 
 pytestmark = pytest.mark.slow
 
@@ -20,6 +21,27 @@ FAULTS = [
         "expected",
         status=Status.BUILD_ERROR,
         phase=Phase.BUILD_KERNEL,
+    ),
+    Fault(
+        "buffer that nothing was handed out for",
+        LOOP_BODY,
+        f"{LOOP_BODY} AscendC::TBuf<> none; AscendC::Duplicate(none.Get<float>(8), 0.0f, 8);",
+        "call TPipe::InitBuffer for its TBuf first",
+        call="Duplicate",
+    ),
+    Fault(
+        "pipe that does not exist",
+        "AscendC::TPipe pipe;",
+        "AscendC::TPipe &pipe = *static_cast<AscendC::TPipe *>(nullptr);",
+        "has no TPipe",
+        call="InitBuffer",
+    ),
+    Fault(
+        "copy of less than a block",
+        ADD,
+        f"{ADD} AscendC::DataCopy(yLocal, x1Local, 4);",
+        "less than a data block",
+        call="DataCopy(UB->UB)",
     ),
     Fault(
         "unknown call",
@@ -144,6 +166,19 @@ def bench(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_broken_kernel_is_explained(bench: Workbench, fault: Fault) -> None:
     check_explained(bench, fault)
+
+
+def test_a_run_that_gets_no_processor_says_where_it_was(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_report, "wall_limit_s", lambda timeout_s: run_report.REPORT_S + 0.5)
+    result = bench.evaluate(bench.edited(kernel={LOOP_BODY: "while (true) {}"}), run_timeout_s=30.0)
+    assert result.status is Status.TIMEOUT
+    first = result.all_diagnostics[0]
+    assert first.call == "kernel"
+    assert "the host is busy, or it waits" in first.message
+    assert "endless loop" not in first.message
+    assert result.seconds.run < 25.0
 
 
 def test_a_fault_names_the_line_of_the_operators_own_source(bench: Workbench) -> None:

@@ -52,7 +52,7 @@ CHEATS = {
 }
 
 
-_ARGUMENT = "static_cast<float>(count)"
+_ARGUMENT = "static_cast<float>(static_cast<int32_t>(count))"
 CHEATS |= {
     call: ({LOOP_BODY: f"{LOOP_BODY} volatile auto value = {call};"}, Status.BUILD_ERROR)
     for call in (
@@ -60,8 +60,23 @@ CHEATS |= {
         f"logf({_ARGUMENT})",
         f"std::exp({_ARGUMENT})",
         "AscendC::GetTPipePtr()",
+        f"static_cast<uint16_t>({_ARGUMENT} * 0.5f)",
+        "static_cast<float>(count)",
+        "(float)1.0 + (float) /* of the tile */ (count * count)",
+        "half(count + 1)",
+        "static_cast<half>(static_cast<uint16_t>(count / 2))",
+        f"fabsf({_ARGUMENT})",
+        f"static_cast<double>({_ARGUMENT})",
     )
 }
+CASTS_OF_DEVICES = (
+    "0.5f * count",
+    "(float)1.0 / (count * count) + static_cast<float>(sizeof(half)) * (count)",
+    "static_cast<float>(static_cast<int64_t>(count))",
+    "static_cast<float>(sizeof(half) * BUFFER_NUM)",
+    "static_cast<float>(count > 1)",
+    "static_cast<uint32_t>(static_cast<int32_t>(0.5f * static_cast<int32_t>(count & 7)))",
+)
 
 
 @pytest.mark.parametrize(("edits", "status"), CHEATS.values(), ids=CHEATS.keys())
@@ -75,6 +90,12 @@ def test_ways_round_the_accounting_are_refused(
     assert first.line is not None
 
 
+def test_casts_through_signed_integers_and_of_constants_are_fine(bench: Workbench) -> None:
+    values = "\n".join(f"volatile auto v{i} = {cast};" for i, cast in enumerate(CASTS_OF_DEVICES))
+    result = bench.evaluate(bench.edited(kernel={LOOP_BODY: f"{LOOP_BODY} {values}"}))
+    assert result.status is Status.OK, [str(d) for d in result.all_diagnostics]
+
+
 BEFORE_THE_CLASS = "constexpr int32_t BUFFER_NUM"
 WITHOUT_MEANING = {
     "attribute": {
@@ -82,6 +103,9 @@ WITHOUT_MEANING = {
     },
     "pragma": {BEFORE_THE_CLASS: '#pragma GCC optimize("O3")\n' + BEFORE_THE_CLASS},
     "header": {'#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "asim/api/pipe.h"'},
+    "header of the library": {
+        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "adv_api/math/tan.h"'
+    },
 }
 
 

@@ -131,7 +131,7 @@ def test_estimates_are_told_where_more_is_asked_for(bench: Workbench) -> None:
     result = bench.evaluate(bench.edited(kernel={ADD: ADD + estimate}))
     assert result.status is Status.OK
     (warning,) = result.all_diagnostics
-    assert "misses 0.001 of the value; use Div" in warning.message
+    assert "up to 0.0034 of the value off; use Div" in warning.message
     assert (warning.call, warning.block_idx) == ("Reciprocal", 0)
     assert warning.line
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from simulated import Workbench
 
 from ascend_gym.core.status import Status
+from npu_daemon.backends import simulator as backend
 from npu_daemon.backends.simulator import SimulatorBackend
 
 ADD = "AscendC::Add(yLocal, x1Local, x2Local, count);"
@@ -40,6 +43,23 @@ def test_with_noise_the_profile_tells_the_noisy_duration(add: Workbench) -> None
     noisy = add.evaluate(add.spec.baseline, noise=0.1).cases[0]
     assert noisy.profile is not None
     assert noisy.profile.task_duration_us == noisy.latency_us != add.latency_us()
+
+
+def test_a_price_asked_for_before_the_verdict_is_the_same(
+    add: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    barrier = "AscendC::PipeBarrier<PIPE_ALL>();"
+    racing = {ADD: NATIVE_ADD.replace(barrier, "")}
+    candidates = [add.edited(kernel=edits) for edits in ({}, {ADD: ADD.replace("Add", "Sub")}, racing)]
+    told, opened = [], []
+    for ahead in (False, True, True):
+        monkeypatch.setattr(backend, "none_waits", lambda ahead=ahead: ahead)
+        told.append([add.evaluate(candidate).cases for candidate in candidates])
+        opened.append(len(os.listdir("/proc/self/fd")))
+    assert [cases[0].status for cases in told[0]] == [Status.OK, Status.INCORRECT, Status.RUNTIME_FAULT]
+    assert told[0] == told[1] == told[2]
+    # The last run's files may be held until the next one; those of each run would add up.
+    assert opened[2] - opened[0] < 2 * len(candidates)
 
 
 def test_more_cores_are_faster_until_all_are_busy(add: Workbench) -> None:

@@ -10,7 +10,7 @@ from daemon_processes import PYTHONPATH
 from sweeping import Swept, make_job, parent_of, unbroken_journals
 
 from ascend_gym.core.config import set_up_own_ray
-from ascend_gym.sweep.jobs import Ending
+from ascend_gym.sweep.jobs import RunEnding
 from ascend_gym.sweep.ray_executor import RayExecutor, connected_ray
 
 if find_spec("ray") is None:  # not importorskip: Ray reads its settings when it is imported
@@ -70,7 +70,7 @@ def test_a_killed_worker_costs_nothing(tmp_path, executor, unbroken):
     sweep = Swept(tmp_path / "sweep", jobs, executor, on_update=kill_worker)
     assert sweep.run().journals() == unbroken[:1]
     ends = [update.end.ending for update in sweep.updates if update.end]
-    assert ends == [Ending.LOST, Ending.FINISHED]
+    assert ends == [RunEnding.LOST, RunEnding.FINISHED]
 
 
 def test_ctrl_c_reaches_runs_on_ray(tmp_path, executor, unbroken):
@@ -84,4 +84,4 @@ def test_ctrl_c_reaches_runs_on_ray(tmp_path, executor, unbroken):
     sweep = Swept(tmp_path / "sweep", [make_job(0, wait=str(fifo))], executor, on_update=interrupt).run()
     assert sweep.endings() == ["interrupted"]
     assert unbroken[0].startswith(sweep.journals()[0])
-    assert [update.end.ending for update in sweep.updates if update.end] == [Ending.INTERRUPTED]
+    assert [update.end.ending for update in sweep.updates if update.end] == [RunEnding.INTERRUPTED]

@@ -11,8 +11,9 @@ import pytest
 from ascend_gym.core.wheel import compiler_program
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.compile_commands import FILE_NAME, main
+from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX
 from npu_daemon.simulator.own_sources import SOURCES
-from npu_daemon.simulator.toolchain import obtain_toolchain
+from npu_daemon.simulator.toolchain import compile_for_wheel, obtain_toolchain
 
 
 def test_every_source_is_listed_and_compiles_as_it_says(
@@ -46,3 +47,18 @@ def test_a_toolchain_is_built_where_it_lies_whatever_leads_there(
     through_a_link = obtain_toolchain(simulator_cache, announce).folder
     assert (simulator_cache / "toolchain").is_symlink()
     assert through_a_link == simulator.toolchain.folder == through_a_link.resolve()
+
+
+@pytest.mark.slow
+def test_a_wheel_with_compiled_parts_leaves_only_headers_to_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = tmp_path / "shipped"
+    compile_for_wheel(shipped)
+    monkeypatch.setattr("npu_daemon.simulator.object_store.SHIPPED", shipped)
+    announced: list[str] = []
+    toolchain = obtain_toolchain(tmp_path / "cache", announced.append)
+    assert "some seconds" in announced[0]
+    assert toolchain.price_program.is_file()
+    compiled = list((tmp_path / "cache" / "toolchain" / "objects").iterdir())
+    assert {file.suffix for file in compiled} == {PRECOMPILED_SUFFIX}

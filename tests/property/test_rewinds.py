@@ -4,8 +4,9 @@ import pytest
 from conftest import make_candidate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rewritten import rule_named
 
-from ascend_gym.rewrites.library import REWINDS, RULES, rule_named
+from ascend_gym.rewrites.library import REWINDS, RULES
 from ascend_gym.rewrites.rule import Family
 
 FAMILIES = (Family.PIPELINING, Family.COMPUTE)
@@ -38,9 +39,9 @@ EXACT = (
     "hoisted_duplicate",
     "hoisted_element",
     "loop_unrolling",
-    "prefetch",
     "reduction_tree",
     "scalar_wait_later",
+    "tiling_data_in_place",
 )
 _STATEMENTS = (
     "AscendC::PipeBarrier<PIPE_ALL>();",
@@ -79,6 +80,12 @@ _STATEMENTS = (
 )
 
 
+_HOST = (
+    "BEGIN_TILING_DATA_DEF(ToyTilingData)\nTILING_DATA_FIELD_DEF_ARR(uint64_t, 50, lengths);\n"
+    "END_TILING_DATA_DEF;\nREGISTER_TILING_DATA_CLASS(Toy, ToyTilingData)\n"
+)
+
+
 def _candidate(body, count):
     body = body.replace("\n", "\n        ")
     tensors = "".join(f", const AscendC::LocalTensor<float>& {name}" for name in "abcdw")
@@ -92,8 +99,9 @@ def _candidate(body, count):
         "    void Work(int i)\n    {\n        AscendC::Exp(k, k, i);\n    }\n"
         f"    void Compute(int n, float s, float r{tensors})\n    {{\n"
         f"        AscendC::LocalTensor<float> t = q.AllocTensor<float>();\n        {body}\n    }}\n}};\n"
+        "void toy(GM_ADDR tiling)\n{\n    GET_TILING_DATA(data, tiling);\n    Sum(&data, data.lengths);\n}\n"
     )
-    return make_candidate("", kernel)
+    return make_candidate(_HOST, kernel)
 
 
 @st.composite

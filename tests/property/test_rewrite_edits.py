@@ -3,8 +3,9 @@
 from conftest import make_candidate
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rewritten import rule_named
 
-from ascend_gym.rewrites.library import RULES, rule_named
+from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Family
 from ascend_gym.rewrites.syntax import Edit, splice
 

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascend_gym.sweep.jobs import Ending, Job, RunEnd, RunStep, Update
+from ascend_gym.sweep.jobs import RunEnd, RunEnding, RunStep, SweepJob, Update
 from ascend_gym.sweep.sweep_state import ATTEMPTS_WITHOUT_PROGRESS, DaemonSlots, SweepState
 
 CHIPS = ("910B1", "910B2")
 
 
 def _jobs(chips):
-    return [Job(f"job{at}", "m", "o", at, 5, chip, b"{}") for at, chip in enumerate(chips)]
+    return [SweepJob(f"job{at}", "m", "o", at, 5, chip, b"{}") for at, chip in enumerate(chips)]
 
 
 def _daemons(limits):
@@ -21,7 +21,7 @@ events = st.lists(
     st.tuples(
         st.sampled_from(["start", "step", "end", "stale", "wait"]),
         st.integers(0, 30),
-        st.sampled_from(Ending),
+        st.sampled_from(RunEnding),
     ),
     max_size=80,
 )
@@ -58,7 +58,7 @@ def test_slots_are_kept_whatever_happens(chips, limits, capacity, events):
             elif kind == "end":
                 state.observe(Update(job_id, chosen.attempt, "h", end=RunEnd(ending)), now_s)
                 began.discard(job_id)
-                if ending not in (Ending.LOST, Ending.INFRASTRUCTURE):
+                if ending not in (RunEnding.LOST, RunEnding.INFRASTRUCTURE):
                     assert chosen.end is not None
         _check(state, capacity, began)
 
@@ -79,9 +79,9 @@ def test_a_run_that_never_gets_anywhere_is_given_up():
         assert not state.done
         (start,) = state.starts(0.0, 1)
         assert start.attempt == attempt
-        state.observe(Update("job0", attempt, "h", end=RunEnd(Ending.LOST, "gone")), 0.0)
+        state.observe(Update("job0", attempt, "h", end=RunEnd(RunEnding.LOST, "gone")), 0.0)
     assert state.done
-    assert state.jobs["job0"].end == RunEnd(Ending.LOST, "gone")
+    assert state.jobs["job0"].end == RunEnd(RunEnding.LOST, "gone")
 
 
 def test_a_broken_daemon_is_paused_for_longer_each_time_and_progress_forgives_it():
@@ -91,7 +91,7 @@ def test_a_broken_daemon_is_paused_for_longer_each_time_and_progress_forgives_it
     for attempt in (1, 2):
         state.starts(daemon.paused_until_s, 1)
         now_s = 1000.0 * attempt
-        state.observe(Update("job0", attempt, "h", end=RunEnd(Ending.INFRASTRUCTURE)), now_s)
+        state.observe(Update("job0", attempt, "h", end=RunEnd(RunEnding.INFRASTRUCTURE)), now_s)
         assert state.starts(daemon.paused_until_s - 0.1, 1) == []
         pauses.append(daemon.paused_until_s - now_s)
     assert pauses[1] == 2 * pauses[0]

@@ -5,7 +5,6 @@ from conftest import FakeEvaluator, make_candidate, make_spec, ok_result
 
 from agents.ascend_optimizer.incumbent import Incumbent
 from agents.ascend_optimizer.markers import (
-    code_tokens,
     has_blocks,
     same_code,
     same_outside_blocks,
@@ -13,6 +12,7 @@ from agents.ascend_optimizer.markers import (
 )
 from agents.ascend_optimizer.refine import only_shared_constants_differ
 from agents.ascend_optimizer.template import behaves_alike, synthesize_template, whole_function_marked
+from ascend_gym.core.cpp_text import code_tokens
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import Launch, MeasureProtocol
 from ascend_gym.rewrites.candidate_files import with_texts
@@ -190,10 +190,34 @@ def test_only_the_inside_of_blocks_may_change(tiling, kernel, allowed):
         ('R"(a // b)"', 'R"(a // c)"', False),
         ("a=/* x */b", "a = b", True),
         ("a // b \\\n c\nd", "a\nd", True),
+        ("a // b \\\\\n/* c\nd", "a\nd", True),
+        ("u8'\"' + a // b", "u8'\"' + a // c", True),
     ],
 )
 def test_code_is_compared_without_comments_and_blanks(one, other, same):
     assert (code_tokens(one) == code_tokens(other)) is same
+
+
+def test_refinement_may_change_numbers_of_both_sides_whose_product_stays():
+    host, kernel = "constexpr int BLOCK_DIM = {};\nint t = 4;\n", "constexpr int singleCoreM = {};\n"
+    before = make_candidate(host.format(2), kernel.format(512))
+    for value, allowed in (("8", True), ("4", False), ("2 * 4", False), ("0", False)):
+        texts = {"op_host/toy.cpp": host.format(value), "op_kernel/toy.cpp": kernel.format(128)}
+        assert only_shared_constants_differ(before, with_texts(before, texts)) is allowed
+
+
+def test_a_number_of_the_kernel_accounts_for_one_number_of_the_host():
+    host, kernel = "constexpr int BLOCK_DIM = {};\nint t = {};\n", "constexpr int singleCoreM = {};\n"
+    before = make_candidate(host.format(2, 4), kernel.format(512))
+    for unrelated, allowed in ((4, True), (16, False)):
+        texts = {"op_host/toy.cpp": host.format(8, unrelated), "op_kernel/toy.cpp": kernel.format(128)}
+        assert only_shared_constants_differ(before, with_texts(before, texts)) is allowed
+
+
+def test_numbers_that_the_kernel_keeps_account_for_none_of_the_host():
+    host, kernel = "int t = {};\n", "void f() { mask = 64; mask = 128; }\n"
+    before = make_candidate(host.format(4), kernel)
+    assert not only_shared_constants_differ(before, with_texts(before, {"op_host/toy.cpp": host.format(8)}))
 
 
 SHARED = make_candidate("constexpr int BUFFER_NUM = 1;\nint t = 4;\n", "#define bufferNum 1\nint k = 3;\n")

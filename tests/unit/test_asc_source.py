@@ -98,3 +98,21 @@ def test_only_lines_of_the_programs_own_files_are_its_code() -> None:
     files = {"/p/a.asc": "int a;", "/usr/x.h": "int x;", "/p/sub/b.h": "int b;", "/pq/c.h": "int c;"}
     text = "".join(f'# 7 "{path}" 1 3\n{line}\n' for path, line in files.items())
     assert code_of_files(text, "/p") == "int a;\nint b;\n"
+
+
+def test_a_kernel_without_a_declaration_has_the_cores_that_its_code_needs() -> None:
+    """Its neighbours' cores are not its own, be they declared or not."""
+    text = """
+    class Product { void Run() { AscendC::Mmad(c, a, b, params); } };
+    struct Rows { TQue<TPosition::VECIN, 1> queue; void Run() {} };
+    template <typename T> void work() { T object; object.Run(); }
+    extern "C" __global__ __aicore__ void cube(GM_ADDR x) { Product product; product.Run(); }
+    extern "C" __global__ __aicore__ void rows(GM_ADDR x) { work<Rows>(); }
+    extern "C" __global__ __aicore__ void both(GM_ADDR x) { work<Rows>(); work<Product>(); }
+    extern "C" __global__ __aicore__ void empty(GM_ADDR x) { nothing(); }
+    """
+    assert kernel_types([text]) == {
+        "cube": TaskType.AIC_ONLY,
+        "rows": TaskType.AIV_ONLY,
+        "both": TaskType.MIX_1_2,
+    }

@@ -132,7 +132,7 @@ def test_a_pass_that_never_builds_ends_the_lowering():
     lowerer, _ = _lowerer(Builder(lambda candidate: True))
     lowered = lowerer.lower(TEXT, VERIFIED)
     assert lowered.candidate is None
-    assert "pass plan does not build" in lowered.problem
+    assert "pass plan has no usable answer" in lowered.problem
     assert len(lowered.passes[0]["objections"]) == MAX_REPAIRS + 1
 
 

@@ -185,13 +185,81 @@ READ_ELSEWHERE = {
     "two largest": ('return {"y": np.sort(x, axis=1)[:, ::-1][:, :2]}', '["rows", "2"]'),
     "one row": ('return {"y": x[-1] - x[0, None, :].sum(axis=0)}', '["columns"]'),
     "conditions as numbers": ('return {"y": x * (x > 0) + (x < -1.0) * 0.5}', '["rows", "columns"]'),
+    "limits by name": ('return {"y": np.clip(x, a_min=0.0, a_max=1.0)}', '["rows", "columns"]'),
+    "differences down": ('return {"y": np.diff(x, 1, axis=0)}', '["rows - 1", "columns"]'),
+    "place of the largest, sorted": (
+        'return {"y": np.argsort(np.minimum(x, 0.5), axis=1, kind="stable")[:, -1].astype(np.float32)}',
+        '["rows"]',
+    ),
+    "places of the two largest": (
+        'return {"y": np.argsort(np.minimum(x, 0.5), axis=1, kind="stable")[:, ::-1][:, :2] * 1.0}',
+        '["rows", "2"]',
+    ),
+    "places of the two smallest": (
+        'return {"y": np.argsort(np.maximum(x, 0.5), axis=1, kind="stable")[:, :2].astype(np.float32)}',
+        '["rows", "2"]',
+    ),
+    "rounded": ('return {"y": np.round(x * 3.0) + np.round(x * 1.0e7) * 1.0e-7}', '["rows", "columns"]'),
+    "loop backwards": (
+        'y = 0.0\nfor k in range(x.shape[0] - 1, 0, -2):\n    y += x[k] * (k + 1.0)\nreturn {"y": y}',
+        '["columns"]',
+    ),
+    "weights backwards": ('return {"y": x * np.arange(x.shape[1], 0, -1)}', '["rows", "columns"]'),
+    "loop that chooses": (
+        'y = 0.0\nfor k in range(x.shape[0]):\n    y += np.where(k > 1, x[k], -x[k])\nreturn {"y": y}',
+        '["columns"]',
+    ),
+    "loop that counts from the end": (
+        'y = 0.0\nfor k in range(x.shape[0]):\n    y += x[-1 - k] * (k > 0)\nreturn {"y": y}',
+        '["columns"]',
+    ),
+    "loop in a loop": (
+        "y = 0.0\nfor k in range(x.shape[0]):\n    s = 0.0\n    for j in range(x.shape[1]):\n"
+        '        s += x[k, j] * 0.1\n    y += s * s\nreturn {"y": x + y}',
+        '["rows", "columns"]',
+    ),
+    "longer by zeros": ('return {"y": np.zeros_like(x) + x[:1]}', '["rows", "columns"]'),
+    "one column assigned to all": (
+        'y = np.zeros_like(x)\ny[:, 1:] = x[:, :1]\nreturn {"y": y}',
+        '["rows", "columns"]',
+    ),
+    "sum longer by zeros": (
+        'return {"y": (np.zeros_like(x) + x.sum(axis=0, keepdims=True)).sum(axis=0) * 0.1}',
+        '["columns"]',
+    ),
+    "one number assigned to each row": (
+        'y = np.zeros_like(x)\ny[:, 1:] = x.sum(axis=1, keepdims=True)\nreturn {"y": y}',
+        '["rows", "columns"]',
+    ),
+    "one row assigned": (
+        'y = x * 2.0\ny[:, 1:] = x[0, 1:]\nreturn {"y": y}',
+        '["rows", "columns"]',
+    ),
+    "counted": (
+        'return {"y": np.count_nonzero(np.where(x > 0, x, 0.0), axis=1).astype(np.float32)}',
+        '["rows"]',
+    ),
+    "conditions put together in place": (
+        'm = x > -1.0\nm &= x < 1.0\nreturn {"y": np.where(m, x, 0.0)}',
+        '["rows", "columns"]',
+    ),
+    "product in place": (
+        'y = x * 1.0\ny @= np.outer(x[0], x[1])\nreturn {"y": y * 0.001}',
+        '["rows", "columns"]',
+    ),
+    "as whole numbers": (
+        'return {"y": (x * 3.0).astype(np.int64) + (x > 0.0).astype(bool) * 1.0}',
+        '["rows", "columns"]',
+    ),
+    "all axes turned": ('return {"y": x[:, :, None].T[0] * 2.0}', '["columns", "rows"]'),
     "sine": ('return {"y": np.sin(3.0 * x) + np.cos(x * 5.0)}', '["rows", "columns"]'),
 }
 
 
 @pytest.mark.parametrize(("body", "shape"), READ_ELSEWHERE.values(), ids=READ_ELSEWHERE)
 def test_tensors_are_read_at_other_places_than_row_by_row(tmp_path, body, shape):
-    spec = _aside(tmp_path, body, shape, sizes=((5, 77), (2, 3001)))
+    columns = 1001 if "@=" in body else 3001  # the matrix of the product is square
+    spec = _aside(tmp_path, body, shape, sizes=((5, 77), (2, columns)))
     checked(spec, drafted(spec))
 
 
@@ -243,6 +311,48 @@ def test_half_precision_is_computed_in_float(tmp_path):
         ('return {"y": np.pad(x, ((0, 0), (1, 1)))}', '["rows", "columns"]', "axes"),
         ('return {"y": np.cumsum(x, axis=1)[:, :-1]}', '["rows", "columns - 1"]', "part of a scan"),
         ('return {"y": x.sum(axis=1, where=x > 0.0)}', '["rows"]', "where"),
+        ('return {"y": np.add(x, 1.0, where=x > 0.0)}', '["rows", "columns"]', "add with where="),
+        ('return {"y": np.maximum(x, 1.0, where=x > 0.0)}', '["rows", "columns"]', "maximum with where="),
+        ('return {"y": np.round(x, 2)}', '["rows", "columns"]', "round with these arguments"),
+        ('return {"y": np.diff(x, 2)}', '["rows", "columns - 2"]', "differences of differences"),
+        ('return {"y": x * int(2.7)}', '["rows", "columns"]', "int of what is not whole"),
+        (
+            'y, z = 0.0, 0.0\nfor k in range(x.shape[0]):\n    y += x[k]\n    z += y * x[k]\nreturn {"y": z}',
+            '["columns"]',
+            "go on from one another",
+        ),
+        (
+            'y = 0.0\nfor k in range(x.shape[0]):\n    y += x[k]\n    y *= 1.0 + x[k]\nreturn {"y": y}',
+            '["columns"]',
+            "go on from one another",
+        ),
+        (
+            "y = 0.0\nfor k in range(x.shape[0]):\n    for j in range(2):\n        y = x[k] * (j + 1.0)\n"
+            'return {"y": y}',
+            '["columns"]',
+            "go on from one another",
+        ),
+        (
+            'y = 0.0\nfor k in range(x.shape[0]):\n    y += x[k] * (2.0 if k > 0 else 1.0)\nreturn {"y": y}',
+            '["columns"]',
+            "tensors decide",
+        ),
+        (
+            'y = 0.0\nfor k in range(x.shape[0]):\n    y += x[k - 1]\nreturn {"y": y}',
+            '["columns"]',
+            "some turns",
+        ),
+        (
+            "y = 0.0\nfor k in range(x.shape[0]):\n    for j in range(k):\n        y += x[k, j]\n"
+            'return {"y": x * y}',
+            '["rows", "columns"]',
+            "turn of a loop",
+        ),
+        (
+            'y = 0.0\nfor k in range(x.shape[0]):\n    s = x[k]\n    y += s\nreturn {"y": y + s}',
+            '["columns"]',
+            "last turn",
+        ),
         (
             'return {"y": np.flip(np.cumsum(np.flip(x, axis=0), axis=0), axis=0)}',
             '["rows", "columns"]',

@@ -15,7 +15,7 @@ import ascend_gym
 from ascend_gym.client import ZmqEvaluator, connect, daemon_session
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
 
-PATIENCE_S = 0.3
+PATIENCE_S = 0.1
 NEVER_S = 3600.0
 DEADLINE_S = 180.0
 
@@ -94,7 +94,7 @@ def dead_end(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_connecting_ends_when_nobody_answers(dead_end: str) -> None:
-    with pytest.raises(DaemonUnreachableError, match=r"no daemon has answered at tcp://.* for 0\.3 s"):
+    with pytest.raises(DaemonUnreachableError, match=r"no daemon has answered at tcp://.* for 0\.1 s"):
         connect(dead_end, connect_timeout_s=PATIENCE_S, start_timeout_s=NEVER_S)
 
 

@@ -45,6 +45,7 @@ def test_a_host_without_npus_can_simulate_and_is_told_what_cann_needs(doctor: Do
     status, text = doctor("--toolkit", absent)
     assert status == 0
     assert "simulator: ready" in text
+    assert "simulator's programs: not built yet: the first evaluation does that (about half a minute)" in text
     assert "cann: not usable on this host" in text
     assert f"MISSING toolkit: no CANN toolkit in {absent}" in text
     assert "-> install CANN 8.2 or newer" in text

@@ -11,9 +11,12 @@ from ascend_gym.cli import app as ascend_gym
 from npu_daemon.__main__ import app as npu_daemon
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 PROGRAMS = {"ascend-gym": get_command(ascend_gym), "npu-daemon": get_command(npu_daemon)}
-BENCHMARK = re.compile(r"python (benchmarks/\w+\.py)\b(.*)")
+BENCHMARK = re.compile(r"python (benchmarks/[\w/]+\.py)\b(.*)")
 
 
 def commands_of(page: str) -> Iterator[str]:
@@ -72,4 +75,10 @@ def test_pages_show_commands_and_wrong_ones_are_noticed() -> None:
     assert unknown_parts("ascend-gym optimise gelu") == {"optimise"}
     assert unknown_parts("ascend-gym suite list mine") == {"mine"}
     assert unknown_parts("ascend-gym optimize gelu --no-such 1 --seed=2") == {"--no-such"}
-    assert unknown_parts("python benchmarks/rules.py --no-such") == {"--no-such"}
+    assert unknown_parts("python benchmarks/methods/rules.py --no-such") == {"--no-such"}
+
+
+def test_the_page_of_the_benchmarks_has_a_line_for_each() -> None:
+    page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    scripts = {str(path.relative_to(ROOT / "benchmarks")) for path in ROOT.glob("benchmarks/*/*.py")}
+    assert set(re.findall(r"^- `([\w/]+\.py)`", page, re.MULTILINE)) == scripts

@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from experiences import make_diff, make_experience
 
-from agents.ascend_optimizer import embedders
+from agents.ascend_optimizer import sentence_model
 from agents.ascend_optimizer.bank import ExperienceBank
-from agents.ascend_optimizer.embedders import (
-    SentenceEmbedder,
-    encoded,
-    read_safetensors,
-    remembering,
-    retriever_named,
-    vectors_for,
-)
+from agents.ascend_optimizer.embedders import remembering, retriever_named, vectors_for
+from agents.ascend_optimizer.sentence_model import SentenceEmbedder, encoded, read_safetensors
 from ascend_gym.core.errors import MisuseError
 
 WIDTH, HIDDEN = 24, 48
@@ -124,15 +118,15 @@ def test_safetensors_are_read(tmp_path):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(embedders, "find_spec", lambda name: None)
+    monkeypatch.setattr(sentence_model, "find_spec", lambda name: None)
     with pytest.raises(MisuseError, match="pip install tokenizers"):
         SentenceEmbedder()
 
 
 def test_the_real_sentence_model_finds_what_is_meant():
     pytest.importorskip("tokenizers", reason="the embedder minilm is not installed")
-    if embedders.find_spec(embedders.WEIGHTS_PACKAGE) is None:
-        pytest.skip(f"the embedder minilm is not installed: {embedders.INSTALL}")
+    if sentence_model.find_spec(sentence_model.WEIGHTS_PACKAGE) is None:
+        pytest.skip(f"the embedder minilm is not installed: {sentence_model.INSTALL}")
     found = retriever_named("minilm", BANK).top("most processors have nothing to do", 1)
     assert found[0].experience.motif == "block_dim"
 

@@ -17,9 +17,9 @@ from ascend_gym.core.errors import (
     OperatorFormatError,
 )
 from ascend_gym.core.status import Status
-from ascend_gym.env.actions import STATUSES
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.env.task import MAX_NEUTRAL_IN_A_ROW
+from ascend_gym.env.text_observation import STATUSES
 
 KEEP = {"tiling": "", "kernel": ""}
 

@@ -15,17 +15,17 @@ from gymnasium.vector.utils import (
 
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
-from ascend_gym.env.actions import (
+from ascend_gym.env.actions import SourceActions
+from ascend_gym.env.episode import Episode
+from ascend_gym.env.evaluation import evaluate
+from ascend_gym.env.text_observation import (
     PROFILE_FIELDS,
     STATUSES,
-    SourceActions,
     diagnostics_text,
     observation_space,
     observe,
     profile_vector,
 )
-from ascend_gym.env.episode import Episode
-from ascend_gym.env.evaluation import evaluate
 from ascend_gym.env.unicode_text import UNICODE, UnicodeText
 from ascend_gym.suite.requests import request_for
 

@@ -39,12 +39,12 @@ def control(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[socket.socket, so
 def test_people_learn_what_the_first_start_waits_for(
     control: tuple[socket.socket, socket.socket], caplog: pytest.LogCaptureFixture
 ) -> None:
-    Starting("first\nbuilding the simulator (once, about a minute)")._tell_what_takes_long(
+    Starting("first\nbuilding the simulator (once, about half a minute)")._tell_what_takes_long(
         control[0], time.monotonic() + 0.1
     )
     (record,) = caplog.records
     assert record.levelno == logging.WARNING, "less would be shown to nobody"
-    assert record.getMessage().endswith("it says: building the simulator (once, about a minute)")
+    assert record.getMessage().endswith("it says: building the simulator (once, about half a minute)")
 
 
 @pytest.mark.parametrize(("said", "address"), [("", b""), ("building", b"ipc:///x\n")])

@@ -8,7 +8,7 @@ import pytest
 
 from ascend_gym.rewrites.fenced import sections
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "methods"
 
 
 def _main(monkeypatch, script, *arguments):

@@ -151,7 +151,7 @@ def test_what_a_model_looks_up_costs_tokens_and_no_evaluation(tmp_path):
     first, second, third, fourth, fifth, _ = model.conversations
     assert "TOOL: lookup NAME" in first[0].content
     page, profile, unknown = re.split(r"^### ", second[-1].content, flags=re.M)[1:]
-    assert page.startswith("lookup DataCopyPad\n- `DataCopyPad(")
+    assert page.startswith("lookup DataCopyPad\nForms and limits are told above. For example: `DataCopyPad(")
     assert "task_duration_us=" in profile
     assert "has no 'NoSuchCall'" in unknown
     assert "There is no tool 'evaluate'" in third[-1].content
@@ -191,6 +191,13 @@ TOOL: profile
 def test_changes_in_any_form_come_before_tools(answer):
     assert Toolbox(_measured()).reply(answer) is None
     assert Toolbox(_measured()).reply("```\nTOOL: profile\n```")
+
+
+def test_a_call_is_told_in_full_once():
+    toolbox = Toolbox(_measured())
+    once, again = (toolbox.reply("TOOL: lookup AscendC::DataCopyPad") for _ in range(2))
+    assert "\n- `DataCopyPad(" in once
+    assert "told above" in again
 
 
 def test_a_case_without_a_profile_is_told_as_such():

@@ -222,7 +222,7 @@ def test_code_generation_concludes_nothing_of_a_condition(value: str) -> None:
 def test_an_argument_has_the_bits_of_its_type_alone(value: str) -> None:
     """A conversion to fewer bits, undefined beyond them, is believed to need no mask."""
     call = f"%4 = call zeroext i8 @_ZN4asim4takeEPvh(ptr %0, i8 zeroext {value})"
-    body = f"  %3 = fptoui float 166.0 to i8\n  {call}"
+    body = f"  %3 = fptosi float 166.0 to i8\n  {call}"
     text = _printed(instrumented(verified(module_text(body), INTERFACE)))
     passed = re.search(rf"(%asim\.\d+) = call i8 @asim_value\(i8 {value}\)", text)
     assert passed is not None

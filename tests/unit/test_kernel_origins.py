@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_daemon.simulator.kernel_ir.origins import Origins, header_marks
+from npu_daemon.simulator.kernel_ir.headers import header_marks
+from npu_daemon.simulator.kernel_ir.origins import Origins
 
 API, MACHINE = "/asim/asim/api/tensor.h", "/asim/asim/machine/queue.h"
 DIGEST = hashlib.md5(b"text").hexdigest()
@@ -78,8 +79,8 @@ def test_headers_that_kernels_read_are_marked_by_path_and_content_with_what_they
     texts = {
         "asim_kernel.h": '#include "kernel_operator.h"\n#include <cstdint>\n',
         "kernel/kernel_operator.h": '#include "asim/api/tensor.h"\n',
-        "asim/api/tensor.h": '#include "asim/list.def"\ninline void f() { emit(); }  // not emitter',
-        "asim/api/matmul.h": "",
+        "asim/api/tensor.h": '#include "asim/list.def"\nauto f() { return "spoken" + emit(); }  // emitter',
+        "asim/api/matmul.h": '#include "emitter/matmul_config.h" /* emitter */\n#include "matmul_config.h"',
         "asim/api/matmul_config.h": "",
         "asim/list.def": "emit",
         "asim/timing/core.h": "emit",  # of the pricing program
@@ -89,8 +90,7 @@ def test_headers_that_kernels_read_are_marked_by_path_and_content_with_what_they
         (tmp_path / name).write_text(text)
     read = sorted(set(texts) - {"asim/list.def", "asim/timing/core.h"})
     digests = {name: hashlib.md5(texts[name].encode()).hexdigest() for name in read}
-    marks = header_marks(tmp_path, {EMIT, "_ZN4asim7emitterEv"})
+    marks = header_marks(tmp_path, {EMIT, "_ZN4asim7emitterEv", "_ZN4asim6spokenEv"})
     assert marks == {
-        f"/asim/{name} {digests[name]}": (["emit", "emitter"] if name == "asim/api/tensor.h" else [])
-        for name in read
+        f"/asim/{name} {digests[name]}": (["emit"] if name == "asim/api/tensor.h" else []) for name in read
     }

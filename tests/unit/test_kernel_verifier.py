@@ -260,6 +260,12 @@ def test_it_is_refused_with_its_reason(name: str) -> None:
     assert words in refused.value.message
 
 
+def test_a_cast_that_no_compiler_of_kernels_takes_fails_the_build() -> None:
+    with pytest.raises(RefusedIr, match="cast of a floating value to an unsigned integer") as refused:
+        Part("  %3 = fptoui float 1.0 to i32").verified()
+    assert refused.value.unprovided
+
+
 ALLOWED: dict[str, Part] = {
     "a constant": Part(
         "  %3 = load i32, ptr @table, align 4", "@table = private unnamed_addr constant i32 7, align 4"

@@ -70,9 +70,18 @@ def test_the_same_seed_and_prompt_give_the_same_answer():
     assert len(answers) >= 5
 
 
-def test_the_prompt_decides_and_not_only_the_seed():
-    other = [Message("system", "another"), _messages()[1]]
-    assert any(_complete(_messages(), seed).text != _complete(other, seed).text for seed in range(5))
+def test_other_words_for_the_same_operator_change_no_draws_and_another_operator_does():
+    first, user = _messages()
+    other = [Message("system", "another"), user]
+    renamed = [first, Message("user", user.content.replace("op_kernel/", "op_kernel/other_"))]
+    assert [_complete(_messages(), seed).text for seed in range(5)] == [
+        _complete(other, seed).text for seed in range(5)
+    ]
+    rules = [
+        [_complete(messages, seed).text.partition("\n")[0] for seed in range(8)]
+        for messages in (_messages(), renamed)
+    ]
+    assert rules[0] != rules[1]
 
 
 def test_tokens_are_counted_and_long_answers_are_cut_off():

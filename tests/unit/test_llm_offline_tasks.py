@@ -6,10 +6,12 @@ from collections import Counter
 import pytest
 from conftest import make_candidate, make_spec, ok_result
 from experiences import make_diff, make_experience
+from rewritten import rule_named
 
 from agents.ascend_optimizer.incumbent import Incumbent, Memory
 from agents.ascend_optimizer.refine import (
     Diagnosis,
+    describe_experience,
     diagnosis_messages,
     kernel_from_answer,
     read_diagnosis,
@@ -21,11 +23,19 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.evolve_blocks import END, START
-from ascend_gym.rewrites.library import rule_named
+from ascend_gym.rewrites.rule import edited
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.lessons import lessons_of, trends_of
-from ascend_gym.search.llm.offline.reading import evidence_of
+from ascend_gym.search.llm.offline.attempts import (
+    Untried,
+    attempts_in,
+    changes_between,
+    is_doomed,
+    repeats,
+)
+from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices
+from ascend_gym.search.llm.offline.lessons import lessons_of
+from ascend_gym.search.llm.offline.places import place_of
+from ascend_gym.search.llm.offline.reading import evidence_of, experience_in
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import render_sources
 from ascend_gym.suite.loader import load_operator
@@ -80,6 +90,10 @@ def _told(candidate, status=None, latency_us=None):
     return memory.describe()
 
 
+def _of_length(length):
+    return SPEC.baseline.rewritten(tiling=TILING.replace("= 1024", f"= {length}"))
+
+
 def test_refinements_change_the_kernel_alone():
     candidates = _refined()
     assert all(isinstance(candidate, Candidate) for candidate in candidates)
@@ -121,6 +135,13 @@ def test_experience_speaks_against_what_it_says_to_avoid():
     assert share("synchronisation is by hand") < share("tensors are shared") * 0.6  # one of up to four rules
 
 
+@pytest.mark.parametrize(("queue", "against"), [("TQue", False), ("TQueBind", False), ("TBuf", True)])
+def test_experience_for_kernels_with_queues_is_advised_against_without_one(queue, against):
+    told = make_experience(avoid_when=("tensors are shared between pipes without a queue",))
+    (read,) = experience_in(f"{describe_experience(1, told)}\n{queue}<VECIN, 2> q;\n")
+    assert read.is_advised_against is against
+
+
 def test_what_was_attempted_is_not_repeated():
     again = Counter(candidate.kernel_text for candidate in _refined(count=40))
     most, _ = again.most_common(1)[0]
@@ -149,6 +170,37 @@ def test_the_call_that_a_diagnostic_names_is_to_blame_and_not_what_changed_besid
     assert not is_doomed(SPEC.baseline, blamed, attempts_in(told))
 
 
+def _told_of_a_fault(candidate, call, message):
+    diagnostic = Diagnostic(phase=Phase.RUN_KERNEL, call=call, message=message)
+    memory = Memory()
+    result = failed_result(REQUEST, Status.RUNTIME_FAULT, diagnostic)
+    memory.note(INCUMBENT, Proposal(candidate, {}), result)
+    return memory.describe()
+
+
+def test_after_a_race_what_kept_an_order_is_to_blame_and_not_the_call_that_is_named():
+    after = KERNEL.replace("    PipeBarrier<PIPE_ALL>();\n", "").replace("Add(d, d, b, n)", "Add(d, b, d, n)")
+    (attempt,) = attempts_in(
+        _told_of_a_fault(SPEC.baseline.rewritten(kernel=after), "Add", "race on unified buffer bytes [0, 64)")
+    )
+    assert attempt.culprits == {"-PipeBarrier<PIPE_ALL>();"}
+
+
+def test_less_of_what_failed_at_several_places_may_be_tried():
+    barrier = "    PipeBarrier<PIPE_ALL>();\n"
+    two = make_spec(tiling=TILING, kernel=KERNEL.replace("    Mul", f"{barrier}    Mul")).baseline
+    none = two.rewritten(kernel=two.kernel_text.replace(barrier, ""))
+    one = two.rewritten(kernel=two.kernel_text.replace(barrier, "", 1))
+    memory = Memory()
+    result = failed_result(
+        REQUEST, Status.RUNTIME_FAULT, Diagnostic(phase=Phase.VERIFY, message="race on it")
+    )
+    memory.note(Incumbent(two, INCUMBENT.result), Proposal(none, {}), result)
+    attempts = attempts_in(memory.describe())
+    assert is_doomed(two, none, attempts)
+    assert not is_doomed(two, one, attempts)
+
+
 def test_where_no_call_is_named_what_valid_attempts_did_as_well_is_not_to_blame():
     both = KERNEL.replace("NUM = 1", "NUM = 2").replace("    PipeBarrier<PIPE_V>();\n", "")
     valid = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
@@ -172,6 +224,19 @@ def test_what_attempts_with_the_same_complaint_have_in_common_is_to_blame():
     assert is_doomed(SPEC.baseline, deeper_alone, attempts_in("\n".join(told)))
     assert not is_doomed(SPEC.baseline, apart, attempts_in("\n".join(told)))
     assert not is_doomed(SPEC.baseline, deeper_alone, attempts_in(told[0]))
+
+
+def test_what_attempts_with_wrong_results_have_in_common_may_be_innocent():
+    common, parts = (
+        KERNEL.replace("NUM = 1", "NUM = 2"),
+        ("    PipeBarrier<PIPE_V>();\n", "    Add(d, d, b, n);\n"),
+    )
+    told = [
+        _told(SPEC.baseline.rewritten(kernel=common.replace(part, "")), Status.INCORRECT) for part in parts
+    ]
+    attempts = attempts_in("\n".join(told))
+    assert [attempt.complaint for attempt in attempts] == ["", ""]
+    assert not is_doomed(SPEC.baseline, SPEC.baseline.rewritten(kernel=common), attempts)
 
 
 def test_an_overflow_of_an_attempt_says_nothing_of_the_incumbent():
@@ -200,12 +265,41 @@ def test_what_helped_is_not_taken_back():
 
 
 def test_numbers_go_on_where_that_helped_and_not_again_where_it_did_not():
-    longer = SPEC.baseline.rewritten(tiling=TILING.replace("= 1024", "= 2048"))
-    up, down = "TILE_LENGTH: 2048 -> 4096", "TILE_LENGTH: 2048 -> 1024"
-    helped = trends_of(attempts_in(_told(longer, latency_us=90.0)))
-    assert helped.weight(up) > helped.weight(down) == 1.0
-    in_vain = trends_of(attempts_in(_told(longer, latency_us=110.0)))
-    assert in_vain.weight(up) < in_vain.weight(down) == in_vain.weight("remove") == 1.0
+    def weight(present, wanted, latency_us):
+        told = _told(_of_length(2048), latency_us=latency_us)
+        changes = changes_between(_of_length(present), _of_length(wanted))
+        return Axes(attempts_in(told)).weight(place_of(changes))
+
+    assert weight(2048, 4096, 90.0) > 1.0
+    assert weight(2048, 1024, 90.0) == weight(1024, 2048, 110.0) < 0.05  # known
+    assert weight(1024, 4096, 110.0) < weight(1024, 4096, 100.0) < 1.0 < weight(1024, 512, 110.0)
+    assert weight(1024, 1536, 100.0) < weight(1024, 1536, 110.0)
+
+
+def test_gains_along_an_axis_are_compared_and_beyond_what_failed_nothing_is_tried():
+    attempts = (
+        _told(_of_length(4096), latency_us=90.0),
+        _told(_of_length(512), latency_us=99.0),
+        _told(_of_length(8192), Status.RUNTIME_FAULT),
+    )
+    axes = Axes(attempts_in("\n".join(attempts)))
+
+    def weight(present, wanted):
+        return axes.weight(place_of(changes_between(_of_length(present), _of_length(wanted))))
+
+    assert weight(512, 4096) > 1.0 > weight(4096, 512)
+    assert weight(4096, 16384) < 0.1 < weight(4096, 6144)
+    assert axes.weight(place_of(frozenset({"+other = 7;"}))) is None
+
+
+def test_steps_are_halved_between_the_present_number_and_the_next_that_lost():
+    choices = NumberedChoices(Axes(attempts_in(_told(_of_length(2048), latency_us=110.0))), SPEC.baseline)
+    (site,) = rule_named("tile_size").sites(SPEC.baseline)
+    finer = [choice for choice in choices.with_finer(site).choices if choice not in site.choices]
+    assert [choice.label for choice in finer] == ["TILE_LENGTH: 1024 -> 1536"]
+    (rewritten,) = [edited(SPEC.baseline, choice.edits) for choice in finer]
+    assert "TILE_LENGTH = 1536" in rewritten.tiling_text
+    assert choices.with_finer(site).choices[: len(site.choices)] == site.choices
 
 
 @pytest.mark.parametrize("task", ["refine", "mutate-tiling", "diagnose", "template"])
@@ -304,7 +398,55 @@ def test_rules_that_gained_nothing_are_tried_less_until_they_gain():
     assert lessons_of(attempts_in(vain)).weight("axpy") < lessons_of(attempts_in(shared)).weight("axpy") < 1.0
     assert lessons_of(attempts_in(vain)).weight("rsqrt") == 1.0
     assert lessons_of(attempts_in(worse)).weight("axpy") < lessons_of(attempts_in(vain)).weight("axpy") / 5
-    assert lessons_of(attempts_in(f"{vain}\n{gained}")).weight("axpy") == 1.0
+    assert lessons_of(attempts_in(f"{vain}\n{gained}")).weight("axpy") > 1.0
+    assert lessons_of(attempts_in(worse)).weight("axpy", has_numbers=True) > 0.5
+
+
+def test_rules_that_changed_nothing_together_are_each_in_vain_and_more_so_everywhere():
+    head = "### Attempt 1, not faster: 20.00 -> 20.00 us (kernel)\n"
+    steps = "- early_release at f:1 x: y - l2_bypass at all 3 tensors: z"
+    told = f"{head}- its reason: Rules: early_release, l2_bypass. {steps}\n~~~~diff\n-a();\n+b();\n~~~~\n"
+    nothing = lessons_of(attempts_in(told))
+    slower = lessons_of(attempts_in(told.replace("-> 20.00", "-> 20.10")))
+    assert nothing.in_vain == {"early_release": 1.0, "l2_bypass": 3.0}
+    assert slower.in_vain == {"early_release": 0.5, "l2_bypass": 0.5}
+
+
+def test_rules_of_a_first_version_gained():
+    vain = (
+        "### Attempt 1, not faster: 20.00 -> 20.10 us\n"
+        "- its reason: Rules: axpy.\n~~~~diff\n-a();\n+b();\n~~~~\n"
+    )
+    first = vain.replace("1, not faster: 20.00 -> 20.10", "2, kept: the first version, 20.00")
+    (attempt,) = attempts_in(first)
+    assert attempt.gain is None
+    assert not attempt.without_effect
+    assert lessons_of(attempts_in(f"{vain}{first}")).weight("axpy") > 1.0
+
+
+@pytest.mark.parametrize(
+    ("synchronisation", "queue", "kept"),
+    [("on", "TQue<VECIN, 2> q;", 1.0), ("off", "TQue<VECIN, 2> q;", 0.15), ("on", "", 0.15)],
+)
+def test_orders_are_kept_where_nothing_else_keeps_them(synchronisation, queue, kept):
+    rule = rule_named("vector_barrier_removal")
+    sites = rule.sites(SPEC.baseline)
+
+    def weight(text):
+        return evidence_of(text).rule_weight(rule, sites)
+
+    told = weight(f"compiled with automatic synchronisation {synchronisation}\n{queue}")
+    assert told == pytest.approx(kept * weight("TQue<VECIN, 2> q;"))
+
+
+def test_other_numbers_for_what_had_no_effect_come_last():
+    nothing = Untried(SPEC.baseline, attempts_in(_told(_of_length(2048), latency_us=100.0)), (4,))
+    slower = Untried(SPEC.baseline, attempts_in(_told(_of_length(2048), latency_us=101.0)), (4,))
+    other = SPEC.baseline.rewritten(kernel=KERNEL.replace("BUFFER_NUM = 1", "BUFFER_NUM = 2"))
+    longer = _of_length(4096)
+    assert nothing.accepts(longer)
+    assert [nothing.promises(longer), slower.promises(longer)] == [False, True]
+    assert nothing.promises(other)
 
 
 def test_fewer_blocks_are_tried_where_launching_takes_the_time_and_more_where_cores_are_idle():

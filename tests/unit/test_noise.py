@@ -10,7 +10,7 @@ from conftest import make_candidate, make_spec
 from pydantic import ValidationError
 
 from ascend_gym.core.records import MeasureProtocol
-from npu_daemon.simulator.noise import samples_us
+from npu_daemon.simulator.profile import samples_us
 
 CASE = make_spec().cases[0]
 CANDIDATE = make_candidate()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from ascend_gym.core.errors import InfrastructureError
+from npu_daemon.simulator import object_store
 from npu_daemon.simulator.compiler import call_tool, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.object_store import ObjectStore, Part
@@ -42,6 +44,24 @@ def test_an_equal_compilation_is_not_made_again(folder: Path) -> None:
     assert len(first) == 1
 
 
+def test_a_part_that_another_process_made_meanwhile_is_not_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def slow_tool(command: Sequence[str]) -> None:
+        if not made:  # another process has the same part compiled before this one has
+            made.append(0)
+            (first,) = filter(Path.is_file, kept_parts(folder))
+            made[0] = first.stat().st_ino
+        call_tool(command)
+
+    monkeypatch.setattr(object_store, "call_tool", slow_tool)
+    part = Part((f"-I{folder / 'headers'}", "-c"), folder / "part.cpp", folder / "second.o")
+    ObjectStore(folder / "store").compile(part)
+    assert part.target.stat().st_ino == made[0]
+
+
 @pytest.mark.parametrize("changed", ["part.cpp", "headers/outer.h", "headers/inner.h"])
 def test_a_change_of_any_file_that_goes_into_it_is_seen(folder: Path, changed: str) -> None:
     first = kept_parts(folder)
@@ -64,3 +84,19 @@ def test_a_source_that_does_not_compile_is_told_and_not_kept(folder: Path) -> No
 def test_a_missing_tool_is_told() -> None:
     with pytest.raises(InfrastructureError, match=r"needs no-such-tool.*install ascend-gym again"):
         call_tool(["no-such-tool"])
+
+
+def test_what_a_wheel_brings_is_not_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (brought,) = kept_parts(folder)
+    monkeypatch.setattr("npu_daemon.simulator.object_store.SHIPPED", folder / "store")
+    target, own = folder / "again.o", folder / "own"
+    part = Part((f"-I{folder / 'headers'}", "-c"), folder / "part.cpp", target)
+    assert ObjectStore(own).is_shipped(part)
+    ObjectStore(own).compile(part)
+    assert target.read_bytes() == brought.read_bytes()
+    assert not own.exists()
+    (folder / "headers" / "inner.h").write_text("#define VALUE 8\n")
+    changed = Part((f"-I{folder / 'headers'}", "-c"), folder / "part.cpp", folder / "changed.o")
+    assert not ObjectStore(own).is_shipped(changed)
+    ObjectStore(own).compile(changed)
+    assert len(list(own.iterdir())) == 1

@@ -15,7 +15,7 @@ from ascend_gym.cli.methods import run_settings
 from ascend_gym.cli.variants import variant_name, variant_settings
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.status import Status
-from ascend_gym.sweep.jobs import Ending
+from ascend_gym.sweep.jobs import RunEnding
 
 TOY = ("toy", "--op-dir", "toy")
 METHOD = """
@@ -203,7 +203,7 @@ def test_its_failure_in_a_sweep_refuses_the_run(method, tmp_path, monkeypatch, t
         in_flight=1,
     )
     ending, message = sweep_child._ending(arguments, lambda step: None, Thread(target=lambda: None))
-    assert ending is Ending.REFUSED
+    assert ending is RunEnding.REFUSED
     assert message.startswith("method halve.py:Halve failed in propose: AttributeError: ")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from baselines import package_link
-from baselines.package_link import Child, require_package, speedup
+from baselines.package_link import Child, require_package
 
 CONNECT = """
 import json, os, signal, socket, subprocess, sys, time
@@ -164,10 +164,6 @@ def test_a_package_of_another_version_is_refused_with_what_to_install(found, mon
     with pytest.raises(MisuseError, match=rf"needs GEPA 0.1.x, and {found} is.*'ascend-gym\[gepa\]'"):
         require_package("gepa", "GEPA", "0.1.")
     require_package("gepa", "GEPA", found)
-
-
-def test_a_speedup_needs_both_latencies():
-    assert (speedup(10.0, 5.0), speedup(10.0, None), speedup(None, 5.0)) == (2.0, 0.0, 0.0)
 
 
 def test_a_killed_parent_leaves_no_openevolve_behind(tmp_path):

@@ -11,9 +11,9 @@ from typer.main import get_command
 
 import ascend_gym
 from ascend_gym.cli import app
-from ascend_gym.env.actions import PROFILE_FIELDS, observation_space
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.env.task import Task
+from ascend_gym.env.text_observation import PROFILE_FIELDS, observation_space
 from ascend_gym.suite.audit import audit_case
 from ascend_gym.suite.loader import load_operator
 

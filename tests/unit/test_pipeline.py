@@ -257,6 +257,24 @@ def test_case_data_are_generated_once(
         case_data.obtain(spec, oracle, case, seed=8)
 
 
+def test_a_file_that_was_just_written_is_read_again_unless_runs_are_confined(
+    spec: OpSpec, case_data: CaseDataCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = case_data.obtain(spec, oracle_for(spec), spec.cases[0], seed=7)
+    digested: list[Path] = []
+    monkeypatch.setattr("npu_daemon.case_data.file_digest", lambda path: digested.append(path) or "other")
+    assert case_data.unchanged.changed(data.files, confined=True) is None
+    assert digested == []
+    later = CaseDataCache(tmp_path / "later", "harness")
+    for unchanged, confined in ((case_data.unchanged, False), (later.unchanged, True)):
+        complaint = unchanged.changed(data.files, confined=confined)
+        assert complaint is not None
+        assert "read-only" in complaint.message
+    assert digested == [data.files[0].path] * 2
+    data.files[0].path.chmod(0o644)
+    assert case_data.unchanged.changed(data.files, confined=True) is not None
+
+
 def test_a_case_that_cannot_tell_right_from_wrong_says_so(
     spec: OpSpec, backend: FakeBackend, case_data: CaseDataCache
 ) -> None:

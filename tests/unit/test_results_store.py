@@ -13,7 +13,7 @@ from ascend_gym.report.stored_runs import comparison_runs, curve_of_run, run_dif
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import Journal
 from ascend_gym.suite.loader import load_operator
-from ascend_gym.sweep.merge import Format, export, import_runs, merge_stores, run_folders
+from ascend_gym.sweep.merge import ExportFormat, export, import_runs, merge_stores, run_folders
 from ascend_gym.sweep.run_reader import read_run
 from ascend_gym.sweep.run_records import EvaluationRecord
 from ascend_gym.sweep.schema import SCHEMA_VERSION
@@ -219,9 +219,9 @@ def test_folders_are_found_and_empty_ones_refused(tmp_path):
         read_run(tmp_path / "b")
 
 
-@pytest.mark.parametrize("file_format", Format)
+@pytest.mark.parametrize("file_format", ExportFormat)
 def test_exports_hold_every_row(tmp_path, store, file_format):
-    if file_format is Format.PARQUET:
+    if file_format is ExportFormat.PARQUET:
         pytest.importorskip("pyarrow")
     search(tmp_path / "run")
     _put(store, tmp_path / "run")
@@ -234,7 +234,7 @@ def test_exports_hold_every_row(tmp_path, store, file_format):
 
 
 def _exported(path, file_format):
-    if file_format is Format.PARQUET:
+    if file_format is ExportFormat.PARQUET:
         from pyarrow import parquet
 
         return parquet.read_table(path).to_pylist()

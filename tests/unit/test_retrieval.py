@@ -60,11 +60,6 @@ def test_answers_are_the_best_first_and_of_different_motifs():
     assert 0.0 < found[0].score <= 1.0
 
 
-def test_one_motif_can_take_all_places_when_asked_for():
-    found = _retriever(one_per_motif=False).top("few bytes per burst, mte2", 2)
-    assert [each.experience.motif for each in found] == ["tile_size", "tile_size"]
-
-
 def test_equal_scores_come_in_the_order_of_the_bank():
     bank = _bank()
     found = _retriever(bank).top("zzzz", 10)

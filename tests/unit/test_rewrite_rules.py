@@ -2,10 +2,10 @@
 
 import pytest
 from conftest import make_candidate
-from rewritten import HOST, KERNEL, in_function
+from rewritten import HOST, KERNEL, in_function, rule_named
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.rewrites.library import REWINDS, RULES, rule_named
+from ascend_gym.rewrites.library import REWINDS, RULES
 from ascend_gym.rewrites.rule import Side
 
 STATEMENTS = """\

@@ -2,12 +2,13 @@
 
 import pytest
 from conftest import FakeEvaluator, make_spec, ok_result
+from rewritten import rule_named
 
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.knobs import MAX_KNOBS, knobs_of, turned
-from ascend_gym.rewrites.library import moves_of, rule_named
+from ascend_gym.rewrites.library import moves_of
 from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger

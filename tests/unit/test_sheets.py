@@ -1,11 +1,17 @@
 """The target sheet says what the chip files say, and the sheet of calls fits the operator."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from ascend_gym.search.llm.sheets import calls_for, known_calls, sheets, without_sheets
 from ascend_gym.suite.loader import load_operator
+from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import chip_names, load_chip
 from npu_daemon.simulator.target import instruction_groups, target_sheet
+
+_ESTIMATE = Path(chips.__file__).parent / "include/asim/numeric/estimate.h"
 
 
 def _names(operator):
@@ -74,6 +80,22 @@ def test_sheets_can_be_read_past():
     assert without_sheets(f"before\n{text}\n## Answer\n\nafter") == "before\n## Answer\n\nafter"
     assert without_sheets(f"before\n{text}# Task: rewrite\n") == "before\n# Task: rewrite\n"
     assert without_sheets("no sheets\n## Target tile\nstays") == "no sheets\n## Target tile\nstays"
+
+
+def test_estimates_are_told_with_the_error_that_the_simulator_gives_them():
+    within = re.search(r'kEstimatedWithin = "([\d.]+)"', _ESTIMATE.read_text())
+    (estimates,) = (call for call in known_calls() if "Rsqrt" in call.names)
+    assert f"up to {within[1]} of the value off for float and half" in estimates.notes
+
+
+def test_scalar_prices_are_told_by_class():
+    figures = load_chip("910B2").timing
+    spec = load_operator("add")
+    text = sheets(spec, spec.baseline, target_sheet("910B2"))
+    assert f"takes {figures['scalar_load_cycles'].value} cycles beside waiting" in text
+    assert f"a SetValue {figures['scalar_store_cycles'].value}," in text
+    assert f"a conversion between integers and floats {figures['scalar_convert_cycles'].value}, " in text
+    assert f"a division of floats {figures['scalar_float_divide_cycles'].value} " in text
 
 
 def test_the_table_names_no_call_twice():

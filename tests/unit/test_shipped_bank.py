@@ -114,3 +114,11 @@ def test_by_default_no_operator_is_shown_its_own_experience(bank, spec):
 def test_near_twins_are_told_by_their_names(one, other, alike):
     assert are_kin(one, other) is alike
     assert are_kin(other, one) is alike
+
+
+def test_what_gained_little_can_be_left_out():
+    bank = default_bank()
+    least = sorted(each.speedup for each in bank)[len(bank) // 2]
+    gaining = bank.gaining(least)
+    assert 0 < len(gaining) < len(bank)
+    assert {each.digest for each in gaining} == {each.digest for each in bank if not each.speedup <= least}

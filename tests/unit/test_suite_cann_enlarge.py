@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,14 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.suite.imported import EXAMPLE_FOLDER
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
-from npu_daemon.importer.enlarge import (
-    enlarge_example,
-    enlarge_text,
-    enlarged_extents,
-    resize_example,
-    resize_text,
-)
 from npu_daemon.importer.writing import write_example
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "fidelity" / "enlarged_examples.py"
+_SPEC = importlib.util.spec_from_file_location("enlarged_examples", BENCHMARK)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+enlarged = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(enlarged)
 
 
 @pytest.mark.parametrize(
@@ -32,14 +33,14 @@ from npu_daemon.importer.writing import write_example
     ],
 )
 def test_extents_grow_by_rule(rule: str, shapes: list[tuple[int, ...]], expected: dict[int, int]) -> None:
-    grown = enlarged_extents(shapes, rule)
+    grown = enlarged.enlarged_extents(shapes, rule)
     assert expected.items() <= grown.items()
     assert all(new > old for old, new in grown.items())
 
 
 def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(MisuseError, match="no rule 'huge' for larger shapes: there are odd, ratio, double"):
-        enlarged_extents([(2,)], "huge")
+        enlarged.enlarged_extents([(2,)], "huge")
 
 
 @pytest.mark.parametrize(
@@ -66,12 +67,14 @@ def test_an_unknown_rule_is_refused() -> None:
     ],
 )
 def test_only_literals_of_shapes_change(line: str, expected: str) -> None:
-    assert enlarge_text(line, [(4, 2048), (4,)], "odd") == expected
+    assert enlarged.enlarge_text(line, [(4, 2048), (4,)], "odd") == expected
 
 
 def test_an_enlarged_example_is_a_case_with_data(tmp_path: Path) -> None:
     folder = write_example_operator(tmp_path / "twice")
-    enlarge_example(folder / EXAMPLE_FOLDER, write_example(folder, tmp_path / "imported", 1).shapes, "odd")
+    enlarged.enlarge_example(
+        folder / EXAMPLE_FOLDER, write_example(folder, tmp_path / "imported", 1).shapes, "odd"
+    )
     spec = load_operator("twice", op_dir=folder)
     (case,) = spec.cases
     assert case.inputs[0].shapes == ((12, 17),)
@@ -83,14 +86,14 @@ def test_an_enlarged_example_is_a_case_with_data(tmp_path: Path) -> None:
 def test_chosen_shapes_stand_wherever_the_old_ones_did() -> None:
     text = "a = np.ones((2, 3)) + np.array([1, 2, 3, 4, 5, 6]).reshape(2, 3)[2, 2]"
     resized = "a = np.ones((4, 2)) + np.array([1, 2, 3, 4, 5, 6, 1, 2]).reshape(4, 2)[2, 2]"
-    assert resize_text(text, {(2, 3): (4, 2), (1,): (5,)}) == resized
+    assert enlarged.resize_text(text, {(2, 3): (4, 2), (1,): (5,)}) == resized
 
 
 def test_a_resized_example_is_a_case_with_data(tmp_path: Path) -> None:
     folder = write_example_operator(tmp_path / "twice")
     (old,) = {shape for shape in write_example(folder, tmp_path / "imported", 1).shapes if len(shape) == 2}
     edits = [["xData(32), yData(32)", "xData(95), yData(95)"], ["32 * 4", "95 * 4"]]
-    resize_example(folder / EXAMPLE_FOLDER, {old: (5, 19)}, edits)
+    enlarged.resize_example(folder / EXAMPLE_FOLDER, {old: (5, 19)}, edits)
     (case,) = load_operator("twice", op_dir=folder).cases
     assert case.inputs[0].shapes == ((5, 19),)
 
@@ -98,4 +101,4 @@ def test_a_resized_example_is_a_case_with_data(tmp_path: Path) -> None:
 def test_an_edit_of_another_version_is_refused(tmp_path: Path) -> None:
     folder = write_example_operator(tmp_path)
     with pytest.raises(MisuseError, match=r"neither gen_data\.py nor main\.cpp has 'steps = 8'"):
-        resize_example(folder / EXAMPLE_FOLDER, {}, [["steps = 8", "steps = 9"]])
+        enlarged.resize_example(folder / EXAMPLE_FOLDER, {}, [["steps = 8", "steps = 9"]])

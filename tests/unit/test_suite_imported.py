@@ -10,7 +10,7 @@ from suite_folders import MAIN_CPP, write_example_operator, write_files
 from typer.testing import CliRunner
 
 from ascend_gym.cli import app
-from ascend_gym.core.config import ENV_CACHE
+from ascend_gym.core.config import ENV_CACHE, cache_root
 from ascend_gym.core.errors import MisuseError, OperatorNotFoundError
 from ascend_gym.suite import loader
 from ascend_gym.suite.audit import insensitivities
@@ -22,7 +22,14 @@ from ascend_gym.suite.oracle import reference_oracle
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with the operators ``twice``, ready, and ``broken``, and a cache root of its own."""
+    """A checkout with the operators ``twice``, ready, and ``broken``, and a cache root of its own.
+
+    Example programs are compiled in the cache of the tests.
+    """
+    examples = cache_root() / "examples"
+    examples.mkdir(exist_ok=True)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "examples").symlink_to(examples)
     monkeypatch.setenv(ENV_CACHE, str(tmp_path / "cache"))
     root = tmp_path / "checkout"
     write_example_operator(root / "src/math/twice")

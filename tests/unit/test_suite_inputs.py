@@ -2,13 +2,22 @@ from __future__ import annotations
 
 import hashlib
 import math
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import Case, DType, Injection, TensorSpec, ValueRange
-from ascend_gym.suite.inputs import Array, case_inputs, loaded_array, numpy_dtype, stored_array
+from ascend_gym.suite.inputs import (
+    Array,
+    case_inputs,
+    loaded_array,
+    numpy_dtype,
+    stored_array,
+    write_array,
+)
 
 
 def draw(dtype: DType, shape: tuple[int, ...], values: ValueRange | None = None, seed: int = 0) -> Array:
@@ -144,3 +153,14 @@ def test_fixed_contents_are_the_same_for_every_seed() -> None:
 
 def test_what_a_manifest_does_not_say_leaves_the_digest_of_a_case_alone() -> None:
     assert set(ValueRange().model_dump()) == {"kind", "low", "high"}
+
+
+def test_arrays_are_written_as_their_elements_lie_and_a_full_disk_is_told(tmp_path: Path) -> None:
+    values = np.arange(6).reshape(2, 3)
+    for dtype in (np.float32, ml_dtypes.bfloat16, ml_dtypes.int4):
+        write_array(tmp_path / "written", values.astype(dtype).T)
+        assert (tmp_path / "written").read_bytes() == np.ascontiguousarray(values.astype(dtype).T).tobytes()
+    write_array(tmp_path / "written", np.empty((0, 3), np.float32))
+    assert (tmp_path / "written").read_bytes() == b""
+    with pytest.raises(InfrastructureError, match=r"cannot be written \(12 bytes\).*No space left on device"):
+        write_array(Path("/dev/full"), np.zeros(3, np.float32))

@@ -8,8 +8,7 @@ from suite_folders import HOST, KERNEL, write_files, write_operator
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import DType, OpSpec
-from ascend_gym.suite.loader import folder_digest, list_operators, load_operator
-from ascend_gym.suite.splits import SPLITS, split_of
+from ascend_gym.suite.loader import SPLITS, folder_digest, list_operators, load_operator, split_of
 
 CORE = ["add", "exp", "foreach_add", "gather", "gelu", "muls", "rms_norm", "softmax"]
 

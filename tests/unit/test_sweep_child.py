@@ -24,12 +24,12 @@ class _InterruptsAtOnce:
 
 
 def test_a_run_that_is_interrupted_before_it_begins_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
     monkeypatch.setattr(sys, "argv", ["sweep_child", "nowhere"])
     monkeypatch.setattr(
-        sweep_child, "_Teller", lambda: SimpleNamespace(tell=lambda **event: told.append(event))
+        sweep_child, "_StepStream", lambda: SimpleNamespace(write=lambda **event: events.append(event))
     )
     of_threads = SimpleNamespace(Thread=_InterruptsAtOnce, Event=threading.Event)
     monkeypatch.setattr(sweep_child, "threading", of_threads)
     sweep_child.main()
-    assert told == [{"ending": "interrupted", "message": "interrupted before it began"}]
+    assert events == [{"ending": "interrupted", "message": "interrupted before it began"}]

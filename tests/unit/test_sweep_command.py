@@ -18,7 +18,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.suite.loader import list_operators
 from ascend_gym.sweep.executors import LocalExecutor
-from ascend_gym.sweep.jobs import Ending, RunEnd, RunStep, Update
+from ascend_gym.sweep.jobs import RunEnd, RunEnding, RunStep, Update
 from ascend_gym.sweep.plan import matching_operators, read_plan
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.sweep_state import DaemonSlots, SweepLoop, SweepState
@@ -183,7 +183,9 @@ def test_progress_counts_and_tells_ends_with_their_reasons():
     for start in state.starts(0.0, 2):
         step = RunStep(1, "ok", 1, 100.0, 80.0)
         end = (
-            RunEnd(Ending.FINISHED, "the baseline failed") if start.job.seed else RunEnd(Ending.LOST, "gone")
+            RunEnd(RunEnding.FINISHED, "the baseline failed")
+            if start.job.seed
+            else RunEnd(RunEnding.LOST, "gone")
         )
         update = Update(start.job.job_id, start.attempt, "here", steps=(step, step), end=end)
         state.observe(update, 0.0)

@@ -9,7 +9,7 @@ from sweeping import Swept, make_job, unbroken_journals
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.sweep.executors import LocalExecutor
-from ascend_gym.sweep.jobs import Ending
+from ascend_gym.sweep.jobs import RunEnding
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import read_run
 from ascend_gym.sweep.sweep_state import ATTEMPTS_WITHOUT_PROGRESS, DaemonSlots
@@ -48,7 +48,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path, executor, unbroken)
     assert swept.journals() == unbroken
     assert swept.state.jobs[jobs[0].job_id].attempt == 2
     ends = [update.end.ending for update in swept.updates if update.end and update.job_id == jobs[0].job_id]
-    assert ends == [Ending.LOST, Ending.FINISHED]
+    assert ends == [RunEnding.LOST, RunEnding.FINISHED]
 
 
 def test_runs_in_one_place_are_forked_from_one_process(tmp_path):
@@ -65,7 +65,7 @@ def test_runs_in_one_place_are_forked_from_one_process(tmp_path):
 def test_a_run_that_cannot_be_made_is_not_tried_again(tmp_path, executor):
     swept = Swept(tmp_path, [make_job(0, refuse=True)], executor).run()
     (state,) = swept.state.jobs.values()
-    assert (state.attempt, state.end.ending) == (1, Ending.REFUSED)
+    assert (state.attempt, state.end.ending) == (1, RunEnding.REFUSED)
     assert "no such method" in state.end.message
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, Number, computed
-from agents.ascend_craft.synthesis.slicing import LOOP, Slicing
+from agents.ascend_craft.synthesis.graph import LOOP, Dim, Node, NotCoveredError, Number, computed
+from agents.ascend_craft.synthesis.slicing import Joining
 from agents.ascend_craft.synthesis.views import ONE, ZERO, Shift, Term, placed
 from agents.ascend_craft.synthesis.windows import Windows
 
@@ -21,7 +22,13 @@ def _is_zero(node: Node) -> bool:
     return node.op == "number" and node.extra.literal and node.extra.value == 0
 
 
-class Arithmetic(Slicing):
+def _is_truth(node: Node) -> bool:
+    """Say whether a node is 1 where something is true, and 0 elsewhere."""
+    numbers = [each.extra for each in node.args[1:] if each.op == "number"]
+    return node.op == "where" and [each.value for each in numbers if each.literal] == [1.0, 0.0]
+
+
+class Arithmetic(Joining):
     """Makes nodes of functions; arguments are nodes, numbers, and tensors with borders."""
 
     def _progression(self, shift: Shift) -> Node:
@@ -51,6 +58,8 @@ class Arithmetic(Slicing):
             return self._power_of(values[0], self._node(values[1]))
         if op == "mod":
             return self._np_mod(*values)
+        if op == "round":
+            return self._rounded(self._counting(self._node(values[0])))
         if op == "floordiv" and isinstance(values[1], Number) and id(values[0]) in self._progressions:
             shift = self._progressions[id(values[0])]
             if shift.terms == (Term(shift.axes[0]),) and shift.offset == ZERO:
@@ -61,9 +70,20 @@ class Arithmetic(Slicing):
         nodes = [self._node(each) for each in values]
         if op == "add" and any(_is_zero(each) for each in nodes):
             zero, other = sorted(nodes, key=lambda each: not _is_zero(each))
-            if len(zero.dims) <= len(other.dims):
+            if self._fits_into(zero.dims, other.dims):
                 return other
         return self._elementwise(op, *(self._counting(each) for each in nodes))
+
+    def _fits_into(self, small: Sequence[Dim], large: Sequence[Dim]) -> bool:
+        """Say whether dimensions broadcast to others without making these longer."""
+        pairs = zip(reversed(small), reversed(large), strict=False)
+        extents = [tuple(self._graph.extent(dim).value for dim in pair) for pair in pairs]
+        return len(small) <= len(large) and all(each[0] in (1, each[1]) for each in extents)
+
+    def _rounded(self, node: Node) -> Node:
+        """Return the nearest whole numbers; those that are too large for the formula are whole already."""
+        small = self._apply_raw("lt", self._elementwise("abs", node), Number.of(2.0**22))
+        return self._elementwise("where", small, self._elementwise("round", node), node)
 
     def _counting(self, node: Node) -> Node:
         """Return the outcome of a comparison as 1 and 0; other nodes as they are."""
@@ -104,6 +124,8 @@ class Arithmetic(Slicing):
         return result if power > 0 else self._apply("div", Number.of(1.0), result)
 
     def _where(self, test: Any, yes: Any, no: Any) -> Node:
+        if isinstance(test, Number) and LOOP in test.text:
+            test = self._node(test)
         if isinstance(test, (Number, bool)):
             return self._node(yes if (test.value if isinstance(test, Number) else test) else no)
         return self._elementwise(
@@ -112,10 +134,32 @@ class Arithmetic(Slicing):
 
     def _truth(self, value: Any) -> Node:
         node = self._counting(self._node(value))
-        return node if node.op == "where" else self._counting(self._apply_raw("ne", node, Number.of(0.0)))
+        return node if _is_truth(node) else self._counting(self._apply_raw("ne", node, Number.of(0.0)))
 
     def _apply_raw(self, op: str, left: Node, right: Number) -> Node:
         return self._elementwise(op, left, self._graph.number(right))
+
+    def _np_where(self, test: Any, yes: Any, no: Any, /) -> Node:
+        return self._where(test, yes, no)
+
+    def _np_square(self, value: Any, /) -> Any:
+        return self._apply("mul", value, value)
+
+    def _np_reciprocal(self, value: Any, /) -> Any:
+        return self._apply("div", Number.of(1.0), value)
+
+    def _np_log1p(self, value: Any, /) -> Any:
+        return self._apply("log", self._apply("add", value, Number.of(1.0)))
+
+    def _np_expm1(self, value: Any, /) -> Any:
+        return self._apply("sub", self._apply("exp", value), Number.of(1.0))
+
+    def _np_clip(
+        self, value: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+    ) -> Any:
+        least, most = (a_min if min is None else min), (a_max if max is None else max)
+        value = value if least is None else self._apply("max", value, least)
+        return value if most is None else self._apply("min", value, most)
 
     def _np_sign(self, value: Any) -> Any:
         below = self._where(self._apply("lt", value, Number.of(0.0)), Number.of(-1.0), Number.of(0.0))

@@ -9,15 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.ascend_craft.synthesis.arithmetic import OPPOSITE
-from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, Number, computed, product_of
-from agents.ascend_craft.synthesis.loops import Turns
+from agents.ascend_craft.synthesis.graph import LOOP, Node, NotCoveredError, Number, product_of
+from agents.ascend_craft.synthesis.loops import Turns, turns_of
 from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls
 from agents.ascend_craft.synthesis.ranking import Sorted
-from agents.ascend_craft.synthesis.slicing import LOOP
-from agents.ascend_craft.synthesis.views import ONE, ZERO, simple
+from agents.ascend_craft.synthesis.views import ONE, ZERO
 from agents.ascend_craft.synthesis.windows import Windows, strided
 
-OPERATORS: dict[type[ast.operator], str] = {
+_FUNCTIONS: dict[type[ast.operator], str] = {
+    ast.MatMult: "matmul",
+    ast.BitAnd: "logical_and",
+    ast.BitOr: "logical_or",
+}
+_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
     ast.Sub: "sub",
     ast.Mult: "mul",
@@ -56,6 +60,11 @@ def several(value: Any) -> tuple[Any, ...]:
     return value
 
 
+def _differs(value: Any) -> bool:
+    """Say whether a value is a number that differs from turn to turn of a loop."""
+    return isinstance(value, Number) and LOOP in value.text
+
+
 class Expressions(NumpyCalls):
     """Walks the expressions of a reference."""
 
@@ -64,6 +73,7 @@ class Expressions(NumpyCalls):
         self._inputs: dict[str, Node] = {}
         self._attributes: Mapping[str, Any] = {}
         self._functions: dict[str, ast.FunctionDef] = {}
+        self._left: set[str] = set()  # names that only turns of loops had
 
     def _body(self, body: Sequence[ast.stmt], names: dict[str, Any]) -> Any:
         """Walk statements, and return what they return; ``Statements`` does it."""
@@ -76,7 +86,7 @@ class Expressions(NumpyCalls):
     def _decided(self, test: ast.expr, names: dict[str, Any]) -> bool:
         """Return what a condition comes to that numbers decide."""
         value = self._value(test, names)
-        if isinstance(value, (Node, Windows)) or (isinstance(value, Number) and LOOP in value.text):
+        if isinstance(value, (Node, Windows)) or _differs(value):
             raise NotCoveredError(f"the condition {ast.unparse(test)}, which tensors decide")
         return bool(value.value) if isinstance(value, Number) else bool(value)
 
@@ -94,14 +104,8 @@ class Expressions(NumpyCalls):
                 for k, v in zip(node.keys, node.values, strict=True)
                 if k
             }
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.MatMult, ast.BitAnd, ast.BitOr)):
-            name = {ast.MatMult: "matmul", ast.BitAnd: "logical_and", ast.BitOr: "logical_or"}[type(node.op)]
-            return self._function(name, [self._value(each, names) for each in (node.left, node.right)], {})
         if isinstance(node, ast.BinOp):
-            op = OPERATORS.get(type(node.op))
-            if op is None:
-                raise NotCoveredError(f"the operator in {ast.unparse(node)}")
-            return self._apply(op, self._value(node.left, names), self._value(node.right, names))
+            return self._operated(node, self._value(node.left, names), self._value(node.right, names))
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, names)
             return self._signed(node, value)
@@ -124,13 +128,22 @@ class Expressions(NumpyCalls):
             return self._call(node, names)
         raise NotCoveredError(f"the expression {ast.unparse(node)}")
 
+    def _operated(self, node: ast.BinOp | ast.AugAssign, left: Any, right: Any) -> Any:
+        """Return what an operator makes of both its sides."""
+        if type(node.op) in _FUNCTIONS:
+            return self._function(_FUNCTIONS[type(node.op)], [left, right], {})
+        if type(node.op) not in _OPERATORS:
+            raise NotCoveredError(f"the operator in {ast.unparse(node)}")
+        return self._apply(_OPERATORS[type(node.op)], left, right)
+
     def _compared(self, node: ast.Compare, names: dict[str, Any]) -> Any:
-        sides = self._value(node.left, names), self._value(node.comparators[0], names)
+        sides: list[Any] = [self._value(each, names) for each in (node.left, node.comparators[0])]
         if type(node.ops[0]) in (ast.Is, ast.IsNot):
             return (sides[0] is sides[1]) == isinstance(node.ops[0], ast.Is)
         if any(isinstance(each, (str, bool)) or each is None for each in sides):
             same = sides[0] == sides[1]
             return same if isinstance(node.ops[0], ast.Eq) else not same
+        sides = [self._node(each) if _differs(each) else each for each in sides]
         if all(isinstance(each, Number) for each in sides):
             return _DECIDE[type(node.ops[0])](sides[0].value, sides[1].value)
         return self._apply(_COMPARISONS[type(node.ops[0])], *sides)
@@ -151,7 +164,7 @@ class Expressions(NumpyCalls):
             return self._apply("neg", value)
         if isinstance(node.op, ast.UAdd):
             return value
-        if isinstance(node.op, ast.Not) and isinstance(value, (bool, Number)):
+        if isinstance(node.op, ast.Not) and not _differs(value) and isinstance(value, (bool, Number)):
             return not (value.value if isinstance(value, Number) else value)
         if isinstance(node.op, ast.Invert) and isinstance(value, Node):
             opposite = OPPOSITE.get(value.op)
@@ -165,6 +178,8 @@ class Expressions(NumpyCalls):
             return names[name]
         if name in self._functions:
             return Function(name, self._functions[name])
+        if name in self._left:
+            raise NotCoveredError(f"{name}, which the last turn of a long loop leaves")
         return Function(name)
 
     def _subscript(self, node: ast.Subscript, names: dict[str, Any]) -> Any:
@@ -201,7 +216,9 @@ class Expressions(NumpyCalls):
             return Number.of(math.inf)
         if node.attr == "newaxis":
             return None
-        if node.attr in ("T", "mT"):
+        if node.attr == "T":
+            return self._np_transpose(self._value(node.value, names))
+        if node.attr == "mT":
             return self._np_swapaxes(self._value(node.value, names), Number.of(-2), Number.of(-1))
         if isinstance(node.value, ast.Name) and node.value.id in names:
             value = names[node.value.id]
@@ -218,12 +235,14 @@ class Expressions(NumpyCalls):
         function = node.func
         positional = [self._value(each, names) for each in node.args]
         keywords = {each.arg: self._value(each.value, names) for each in node.keywords if each.arg}
-        if "out" in keywords:
-            raise NotCoveredError("functions with out=")
+        if "out" in keywords or len(keywords) < len(node.keywords):
+            raise NotCoveredError("functions with out= or **")
         if isinstance(function, ast.Attribute) and function.attr == "accumulate":
             name = self._value(function.value, names).name
             return self._accumulated(name, *positional, **keywords)
         if isinstance(function, ast.Name) and function.id in _PYTHON and function.id not in names:
+            if keywords:
+                raise NotCoveredError(f"{function.id} with {', '.join(keywords)}=")
             return self._python(function.id, positional)
         if isinstance(function, ast.Attribute):
             name = function.attr
@@ -242,13 +261,9 @@ class Expressions(NumpyCalls):
     def _python(self, name: str, given: list[Any]) -> Any:
         """Return what a function of Python's own comes to."""
         if name == "range":
-            start, stop, step = (given[0] if len(given) > 1 else ZERO), given[min(1, len(given) - 1)], ONE
-            if len(given) > 2:
-                step = given[2]
-            count = computed(
-                "floordiv", computed("sub", computed("add", computed("sub", stop, start), step), ONE), step
-            )
-            return Turns(start, step, simple(count))
+            start, stop = (ZERO, *given) if len(given) == 1 else given[:2]
+            step = given[2] if len(given) > 2 else ONE
+            return Turns(start, step, turns_of(start, stop, step))
         if name == "len":
             return (
                 self._graph.extent(given[0].dims[0])
@@ -258,6 +273,8 @@ class Expressions(NumpyCalls):
         if name in ("tuple", "list"):
             return tuple(given[0])
         if name == "int":
+            if not isinstance(given[0], Number) or not given[0].whole:
+                raise NotCoveredError("int of what is not whole")
             return given[0]
         values = given[0] if len(given) == 1 and isinstance(given[0], tuple) else tuple(given)
         if name == "sum":

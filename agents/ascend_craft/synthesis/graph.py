@@ -13,6 +13,9 @@ from typing import Any
 
 Dim = tuple[str, ...]
 
+LOOP = "loop_"
+"""How the names of variables of loops begin in the text of numbers."""
+
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -104,15 +107,24 @@ class Graph:
             self._known[key] = Node(op, tuple(args), tuple(dims), extra, _unseen(op, args, dims, extra))
         return self._known[key]
 
+    def declare(self, name: str, extent: Number) -> str:
+        """Make an axis of a name, and return the name.
+
+        Raises:
+            NotCoveredError: its length differs from turn to turn of a loop.
+        """
+        if LOOP in extent.text:
+            raise NotCoveredError("as many elements as the turn of a loop says")
+        self.axis_size[name], self.axis_text[name] = int(extent.value), extent.text
+        return name
+
     def axis(self, near: str, extent: Number) -> str:
         """Return the axis of a part of another one: ``near`` itself if it is that long."""
         root = near.partition("|")[0]
         for name in (near, root):
             if extent.text == self.axis_text.get(name):
                 return name
-        name = f"{root}|{extent.text}"
-        self.axis_size[name], self.axis_text[name] = int(extent.value), extent.text
-        return name
+        return self.declare(f"{root}|{extent.text}", extent)
 
     def extent(self, dim: Dim) -> Number:
         """Return the extent of a dimension."""

@@ -1,4 +1,7 @@
-"""Turns nodes of the graph into vector instructions and scalar assignments of one compute stage."""
+"""Turns nodes of the graph into vector instructions and scalar assignments of one compute stage.
+
+A stage knows which values it has, in which buffers, and how often each is still used.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agents.ascend_craft.synthesis.formulas import FORMULAS, TEMPORARIES
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError
-from agents.ascend_craft.synthesis.holding import Holding
-from agents.ascend_craft.synthesis.places import Buffers, Mask, Place, Scalar, Vector
+from agents.ascend_craft.synthesis.places import Buffers, Mask, Place, ScalarPlace, Vector
 
 _VECTOR = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "vmax", "min": "vmin"}
 _WITH_NUMBER = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -21,7 +23,78 @@ COMBINE = {"sum": "add", "prod": "mul", "max": "vmax", "min": "vmin"}
 COMPARISONS = frozenset(_COMPARE)
 
 
-class Stage(Holding):
+class Holding:
+    """Places of nodes in one stage. A temporary of its own goes back after the last use of its value."""
+
+    def __init__(self, buffers: Buffers, known: Mapping[int, Place]) -> None:
+        """Begin with what has a place before the stage; nodes are looked up by identity."""
+        self._buffers, self._known = buffers, dict(known)
+        self._uses: Counter[int] = Counter()
+        self._named: dict[int, Node] = {}  # what is only another name of a node with the same place
+        self._own: set[str] = set()
+        self._targets: dict[int, str] = {}
+
+    def place(self, node: Node) -> Place:
+        """Return where a node is."""
+        return self._known[id(node)]
+
+    def done(self, node: Node) -> None:
+        """Count one use of a node, and take its buffer back after the last."""
+        node = self._itself(node)
+        self._uses[id(node)] -= 1
+        place = self._known.get(id(node))
+        if self._uses[id(node)] <= 0 and isinstance(place, (Vector, Mask)) and place.buffer in self._own:
+            self._own.discard(place.buffer)
+            self._buffers.give(place.buffer)
+
+    def _itself(self, node: Node) -> Node:
+        """Return the node whose uses count for one that is only another name of it."""
+        while id(node) in self._named:
+            node = self._named[id(node)]
+        return node
+
+    def keep(self, node: Node) -> Place:
+        """Return the place of a node, which the caller takes over."""
+        place = self.place(node)
+        if isinstance(place, Vector):
+            self._own.discard(place.buffer)
+        return place
+
+    def owns(self, name: str) -> bool:
+        """Say whether a buffer is a temporary of this stage."""
+        return name in self._own
+
+    def _take(self, kind: str = "t") -> str:
+        name = self._buffers.take(kind)
+        self._own.add(name)
+        return name
+
+    def _drop(self, name: str) -> None:
+        self._own.discard(name)
+        self._buffers.give(name)
+
+    def _dst(self, node: Node) -> str:
+        return self._targets.get(id(node)) or self._take()
+
+    def _operands(self, node: Node) -> list[Place]:
+        return [self.place(each) for each in node.args]
+
+    def _release(self, node: Node) -> None:
+        for each in node.args:
+            self.done(each)
+
+    def _pass_target(self, node: Node, has_vector: Callable[[Node], bool]) -> None:
+        """Have what is only another name of a value computed where that is wanted."""
+        target = self._targets.get(id(node))
+        if node.op != "as" or target is None:
+            return
+        (source,) = node.args
+        computed = id(source) not in self._known and source.op not in ("input", "number", "pick", "reduce")
+        if computed and self._uses[id(source)] == 1 and has_vector(source):
+            self._targets[id(source)] = target
+
+
+class StageWriter(Holding):
     """Writes the instructions of one compute stage.
 
     Args:
@@ -68,7 +141,7 @@ class Stage(Holding):
         place = self.place(node)
         if isinstance(place, Vector):
             return place.buffer
-        if isinstance(place, Scalar):
+        if isinstance(place, ScalarPlace):
             buffer = self._take()
             self._say("fill", buffer, place.text)
             return buffer
@@ -79,7 +152,7 @@ class Stage(Holding):
 
     def _emit(self, node: Node) -> Place:
         if node.op == "number":
-            return Scalar(self._numbers(node))
+            return ScalarPlace(self._numbers(node))
         if node.op == "as":
             return self._alias(node)
         if node.op == "reduce":
@@ -121,7 +194,7 @@ class Stage(Holding):
 
     def _two(self, node: Node) -> Place:
         left, right = self._operands(node)
-        if isinstance(left, Scalar) and isinstance(right, Vector) and node.op in ("sub", "div"):
+        if isinstance(left, ScalarPlace) and isinstance(right, Vector) and node.op in ("sub", "div"):
             return self._number_first(node, left.text, right.buffer)
         self._release(node)
         dst = self._dst(node)
@@ -129,7 +202,7 @@ class Stage(Holding):
             self._say(_VECTOR[node.op], dst, left.buffer, right.buffer)
             return Vector(dst)
         vector, number = (left, right) if isinstance(left, Vector) else (right, left)
-        if not isinstance(vector, Vector) or not isinstance(number, Scalar):
+        if not isinstance(vector, Vector) or not isinstance(number, ScalarPlace):
             raise NotCoveredError("arithmetic with the outcome of a comparison")
         if node.op == "sub":
             self._say("adds", dst, vector.buffer, f"-{number.text}")
@@ -158,36 +231,36 @@ class Stage(Holding):
         left, right = self._operands(node)
         dst = self._take("m")
         mode = node.op
-        if isinstance(left, Scalar):
+        if isinstance(left, ScalarPlace):
             left, right, mode = right, left, _MIRRORED[mode]
         assert isinstance(left, Vector)
         if isinstance(right, Vector):
             self._say(f"compare_{mode}", dst, left.buffer, right.buffer)
         else:
-            assert isinstance(right, Scalar)
+            assert isinstance(right, ScalarPlace)
             self._say(f"compares_{mode}", dst, left.buffer, right.text)
         self._release(node)
         return Mask(dst)
 
     def _where(self, node: Node) -> Place:
         test, yes, no = self._operands(node)
-        if isinstance(test, Scalar):
+        if isinstance(test, ScalarPlace):
             return self._either(node, test.text, yes, no)
         mask = test.buffer if isinstance(test, Mask) else self._take("m")
         if isinstance(test, Vector):
             self._say("compares_ne", mask, test.buffer, "0.0")
-        if isinstance(yes, Scalar):
+        if isinstance(yes, ScalarPlace):
             filled = self._take()
             self._say("fill", filled, yes.text)
             yes = Vector(filled)
         assert isinstance(yes, Vector)
         dst = self._targets.get(id(node)) or self._take()
-        if isinstance(no, Scalar):
+        if isinstance(no, ScalarPlace):
             self._say("selects", dst, mask, yes.buffer, no.text)
         else:
             assert isinstance(no, Vector)
             self._say("select", dst, mask, yes.buffer, no.buffer)
-        if isinstance(self.place(node.args[1]), Scalar):
+        if isinstance(self.place(node.args[1]), ScalarPlace):
             self._drop(yes.buffer)
         if isinstance(test, Vector):
             self._drop(mask)
@@ -225,7 +298,7 @@ class Stage(Holding):
         kind, _ = node.extra
         name = self.reduced(kind, self.vector(node.args[0]), self._count)
         self._release(node)
-        return Scalar(name)
+        return ScalarPlace(name)
 
     def reduced(self, kind: str, buffer: str, count: str) -> str:
         """Write the reduction of a buffer, and return the scalar that has it."""
@@ -242,23 +315,18 @@ class Stage(Holding):
         parts = []
         for each in node.args:
             place = self.place(each)
-            if not isinstance(place, Scalar):
+            if not isinstance(place, ScalarPlace):
                 raise NotCoveredError("a number made of a vector")
             parts.append(place.text)
-        if node.op in COMPARISONS:
-            return Scalar(f"{parts[0]} {_COMPARE[node.op]} {parts[1]}")
+        text = _in_scalars(node.op, parts)
+        if text is not None and node.op in COMPARISONS:
+            return ScalarPlace(text)
         name = self._fresh()
-        if node.op in _SIGNS:
-            self.lines.append(f"{name} = {parts[0]} {_SIGNS[node.op]} {parts[1]}")
-        elif node.op == "neg":
-            self.lines.append(f"{name} = -{parts[0]}")
-        elif node.op in ("max", "min"):
-            self.lines.append(f"{name} = {node.op}({parts[0]}, {parts[1]})")
-        elif node.op == "where":
-            self.lines.append(f"{name} = {parts[1]} if {_as_condition(parts[0])} else {parts[2]}")
-        else:
+        if text is None:
             self._function_of_number(node, parts[0], name)
-        return Scalar(name)
+        else:
+            self.lines.append(f"{name} = {text}")
+        return ScalarPlace(name)
 
     def _function_of_number(self, node: Node, number: str, name: str) -> None:
         if node.op not in _UNARY and node.op not in FORMULAS:
@@ -275,6 +343,21 @@ class Stage(Holding):
             self._drop(wide)
         self._count = count
         self.lines.append(f"{name} = read({result}, 0)")
+
+
+def _in_scalars(op: str, parts: Sequence[str]) -> str | None:
+    """Return an expression of the scalar unit, or ``None`` where only the vector unit has the function."""
+    if op in COMPARISONS:
+        return f"{parts[0]} {_COMPARE[op]} {parts[1]}"
+    if op in _SIGNS:
+        return f"{parts[0]} {_SIGNS[op]} {parts[1]}"
+    if op == "neg":
+        return f"-{parts[0]}"
+    if op in ("max", "min"):
+        return f"{op}({parts[0]}, {parts[1]})"
+    if op == "where":
+        return f"{parts[1]} if {_as_condition(parts[0])} else {parts[2]}"
+    return None
 
 
 def _as_condition(text: str) -> str:

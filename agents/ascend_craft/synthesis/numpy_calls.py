@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed, product_of
@@ -59,7 +62,18 @@ _KEYWORDS = {
     "k",
     "shape",
     "newshape",
+    "n",
+    "kind",
+    "a_min",
+    "a_max",
+    "min",
+    "max",
 }
+_LIKE_REDUCTIONS = {
+    *_REDUCTIONS,
+    *("mean", "var", "std", "ptp", "any", "all", "count_nonzero", "argmax", "argmin", "cumsum", "cumprod"),
+}
+"""Functions of which no more than the tensor and the axis are told by their place."""
 _SAME = {
     "astype",
     "asarray",
@@ -80,6 +94,21 @@ class Function:
     definition: ast.FunctionDef | ast.Lambda | None = None
 
 
+def _called(
+    name: str, function: Callable[..., Any], given: Sequence[Any], keywords: Mapping[str, Any]
+) -> Any:
+    """Call a function of the rules.
+
+    Raises:
+        NotCoveredError: it does not take these arguments.
+    """
+    try:
+        inspect.signature(function).bind(*given, **keywords)
+    except TypeError as error:
+        raise NotCoveredError(f"{name} with these arguments: {error}") from error
+    return function(*given, **keywords)
+
+
 class SplitNeededError(Exception):
     """An axis has to be split in two before tracing starts again."""
 
@@ -98,35 +127,48 @@ class NumpyCalls(Ranking):
     def _function(self, name: str, given: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "vectorize" and isinstance(given[0], Function):
             return given[0]
-        if name in _SAME:
-            return given[0]
-        if name in _UNARY:
-            return self._apply(_UNARY[name], given[0])
-        if name in _BINARY:
-            return self._apply(_BINARY[name], *given[:2])
-        if name in _COMPARING:
-            return self._apply(_COMPARING[name], *given[:2])
-        if name == "square":
-            return self._apply("mul", given[0], given[0])
-        if name == "reciprocal":
-            return self._apply("div", Number.of(1.0), given[0])
-        if name == "log1p":
-            return self._apply("log", self._apply("add", given[0], Number.of(1.0)))
-        if name == "expm1":
-            return self._apply("sub", self._apply("exp", given[0]), Number.of(1.0))
-        if name == "where":
-            return self._where(*given)
-        if name == "clip":
-            return self._apply("min", self._apply("max", given[0], given[1]), given[2])
+        if name in _SAME and "dtype" in keywords:
+            given = [*given, keywords["dtype"]]
         keywords = {key: value for key, value in keywords.items() if key not in ("dtype", "copy")}
         if set(keywords) - _KEYWORDS:
             raise NotCoveredError(f"{name} with {', '.join(sorted(set(keywords) - _KEYWORDS))}=")
-        handler = getattr(self, f"_np_{name}", None)
+        if len(given) > 2 and name in _LIKE_REDUCTIONS:
+            raise NotCoveredError(f"{name} with more than an axis, told by its place")
+        return _called(name, self._rule(name), given, keywords)
+
+    def _rule(self, name: str) -> Callable[..., Any]:
+        """Return what a function of numpy's is done by."""
+        if name in _SAME:
+            return self._of_type
+        if name in _UNARY:
+            return partial(self._of_one, _UNARY[name])
+        if name in _BINARY or name in _COMPARING:
+            return partial(self._of_two, _BINARY.get(name) or _COMPARING[name])
+        handler: Callable[..., Any] | None = getattr(self, f"_np_{name}", None)
         if handler is not None:
-            return handler(*given, **keywords)
+            return handler
         if name in _REDUCTIONS:
-            return self._reduced(_REDUCTIONS[name], *given, **keywords)
+            return partial(self._reduced, _REDUCTIONS[name])
         raise NotCoveredError(f"the function {name}")
+
+    def _of_type(self, value: Any, kind: Any = None, /) -> Any:
+        """Return a value of another type: what is not whole is cut, unless it is an input (of places)."""
+        name = kind.name if isinstance(kind, Function) else str(kind)
+        source = value
+        while isinstance(source, Node) and source.op == "as":
+            (source,) = source.args
+        if not isinstance(source, Node) or not name.startswith(("bool", "int", "uint")):
+            return value
+        if name.startswith("bool"):
+            return self._truth(value)
+        known = id(value) in self._chosen or id(value) in self._progressions
+        return value if known or source.op in ("input", "iota") else self._np_trunc(value)
+
+    def _of_one(self, op: str, value: Any, /) -> Any:
+        return self._apply(op, value)
+
+    def _of_two(self, op: str, left: Any, right: Any, /) -> Any:
+        return self._apply(op, left, right)
 
     def _reduced(self, kind: str, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
@@ -204,10 +246,10 @@ class NumpyCalls(Ranking):
     def _np_cumprod(self, value: Any, axis: Any = None, **rest: Any) -> Any:
         return self._scanned("prod", value, axis)
 
-    def _accumulated(self, name: str, value: Any, axis: Any = None) -> Any:
+    def _accumulated(self, name: str, value: Any, axis: Any = None, **rest: Any) -> Any:
         kinds = {"maximum": "max", "minimum": "min", "add": "sum", "multiply": "prod"}
-        if name not in kinds:
-            raise NotCoveredError(f"{name}.accumulate")
+        if name not in kinds or rest:
+            raise NotCoveredError(f"{name}.accumulate, or other arguments of it than the axis")
         return self._scanned(kinds[name], value, Number.of(0) if axis is None else axis)
 
     def _np_einsum(self, formula: Any, *operands: Any, **rest: Any) -> Any:

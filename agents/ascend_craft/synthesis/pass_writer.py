@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import COMPARISONS, NEUTRAL
-from agents.ascend_craft.synthesis.places import Place, Scalar, Vector
+from agents.ascend_craft.synthesis.places import Place, ScalarPlace, Vector
 from agents.ascend_craft.synthesis.position_writer import LANES, Block, PositionWriter
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer
@@ -130,7 +130,7 @@ class PassWriter(PositionWriter):
             return Vector(name)
         name = self._writer.fresh()
         self._writer.say(f"{name} = {neutral}")
-        return Scalar(name)
+        return ScalarPlace(name)
 
     def _finished(self, node: Node, accumulator: Place) -> Place:
         """Return where the outcome of a reduction is, once its loops are over."""
@@ -138,7 +138,7 @@ class PassWriter(PositionWriter):
             return accumulator
         name = self._collapsed(node.extra[0], accumulator.buffer, "tile")
         self._writer.buffers.give(accumulator.buffer)
-        return Scalar(name)
+        return ScalarPlace(name)
 
     def _collapsed(self, kind: str, buffer: str, count: str) -> str:
         """Write a stage that reduces a whole buffer to a scalar, and return that."""

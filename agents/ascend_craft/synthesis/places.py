@@ -14,7 +14,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Scalar:
+class ScalarPlace:
     """A value without it: the expression that gives it."""
 
     text: str
@@ -27,7 +27,7 @@ class Mask:
     buffer: str
 
 
-Place = Vector | Scalar | Mask
+Place = Vector | ScalarPlace | Mask
 
 
 @dataclass

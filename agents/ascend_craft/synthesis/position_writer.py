@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
-from agents.ascend_craft.synthesis.instructions import Stage
+from agents.ascend_craft.synthesis.instructions import StageWriter
 from agents.ascend_craft.synthesis.looks import Copied, Looks
 from agents.ascend_craft.synthesis.places import Place
 from agents.ascend_craft.synthesis.positions import PositionStage
@@ -57,8 +57,8 @@ class PositionWriter:
     def _carry(self, scan: Node) -> str:
         return f"carry{[node for node in self._nodes() if node.op == 'scan'].index(scan)}"
 
-    def _stage(self) -> Stage:
-        return Stage(
+    def _stage(self) -> StageWriter:
+        return StageWriter(
             self._writer.buffers,
             self._known,
             lambda node: self._writer.number(node.extra),

@@ -1,19 +1,26 @@
-"""Writes the program of a graph: sections, and the meetings of all cores between them."""
+"""Writes the program of a graph: sections, and the meetings of all cores between them.
+
+Names in it that a tensor of the specification has as well are then replaced by free ones.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from agents.ascend_craft.synthesis.graph import Graph, NotCoveredError, descendants
-from agents.ascend_craft.synthesis.instructions import Stage
-from agents.ascend_craft.synthesis.places import Place, Scalar
+from agents.ascend_craft.synthesis.instructions import StageWriter
+from agents.ascend_craft.synthesis.places import Place, ScalarPlace
 from agents.ascend_craft.synthesis.section_writer import SectionWriter
 from agents.ascend_craft.synthesis.sections import Root, phases_of
 from agents.ascend_craft.synthesis.writer import CORE_LIMIT, Tensors, Writer, shorter, tile_of
 
 _MOST_ROWS = 1 << 22
 _PARTIAL = 8  # elements between the parts of two cores: a block of 32 bytes
+_TENSOR_PLACE = {"load": 1, "store": 0, "size": 0, "dim": 0}
+"""Which argument of a call is a tensor."""
+_TENSOR_TYPES = frozenset({"gm", "out", "work"})
 
 
 def program_of(graph: Graph, tensors: Tensors) -> str:
@@ -88,7 +95,7 @@ def _gather(
                 f"{name} = read({result}, 0)",
             ]
         writer.stage("compute", body)
-        globals_[id(root.node)] = Scalar(name)
+        globals_[id(root.node)] = ScalarPlace(name)
 
 
 def _numbers_out(writer: Writer, graph: Graph, tensors: Tensors, globals_: dict[int, Place]) -> None:
@@ -98,7 +105,7 @@ def _numbers_out(writer: Writer, graph: Graph, tensors: Tensors, globals_: dict[
         return
     with writer.block("if core() == 0:"):
         for name, node in outputs.items():
-            stage = Stage(
+            stage = StageWriter(
                 writer.buffers, globals_, lambda n: writer.number(n.extra), writer.fresh, "8", lambda n: False
             )
             needed = [
@@ -108,7 +115,7 @@ def _numbers_out(writer: Writer, graph: Graph, tensors: Tensors, globals_: dict[
                 raise NotCoveredError("an output of one number that is made of inputs without a reduction")
             stage.compute(needed, [node], {})
             place = stage.place(node)
-            assert isinstance(place, Scalar)
+            assert isinstance(place, ScalarPlace)
             put = writer.buffers.declare(f"{name}_one", "8", tensors.dtypes[name])
             writer.stage("compute", [*stage.lines, f"fill({put}, {place.text}, 8)"])
             writer.stage("copyout", [f"store({name}[0], {put}, 1)"])
@@ -151,3 +158,48 @@ def _text(writer: Writer, tensors: Tensors, cores: Sequence[str], parts: int, wh
 def _mentions(writer: Writer, name: str) -> bool:
     texts = [*writer.host.values(), *writer.floats]
     return any(re.search(rf"\b{name}\b", text) for text in texts)
+
+
+def with_free_names(text: str, tensors: Collection[str]) -> str:
+    """Return a program in which nothing but a tensor has a tensor's name.
+
+    Args:
+        text: a program of the rules.
+        tensors: names of inputs and outputs.
+    """
+    tree = ast.parse(text)
+    kept = {id(node) for node in _tensor_nodes(tree)}
+    own = [node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.arg)) and id(node) not in kept]
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    clashing = [node for node in own if _name(node) in tensors and id(node) not in called]
+    if not clashing:
+        return text
+    taken = {_name(node) for node in own} | set(tensors)
+    free: dict[str, str] = {}
+    for name in sorted({_name(node) for node in clashing}):
+        free[name] = f"{name}_here"
+        while free[name] in taken:
+            free[name] += "_"
+        taken.add(free[name])
+    for node in clashing:
+        if isinstance(node, ast.Name):
+            node.id = free[node.id]
+        else:
+            node.arg = free[node.arg]
+    return ast.unparse(tree) + "\n"
+
+
+def _name(node: ast.Name | ast.arg) -> str:
+    return node.id if isinstance(node, ast.Name) else node.arg
+
+
+def _tensor_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that name tensors: parameters, what is copied, what is measured."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and isinstance(node.annotation, ast.Subscript):
+            kind = node.annotation.value
+            if isinstance(kind, ast.Name) and kind.id in _TENSOR_TYPES:
+                yield node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _TENSOR_PLACE:
+            place = node.args[_TENSOR_PLACE[node.func.id]]
+            yield place.value if isinstance(place, ast.Subscript) else place

@@ -41,11 +41,12 @@ class Ranking(Rearranging):
             raise NotCoveredError(f"sorting, of which more than the first {_MOST} elements are wanted")
         return super()._node(value)
 
-    def _np_sort(self, value: Any, axis: Any = None) -> Sorted:
+    def _np_sort(self, value: Any, axis: Any = None, kind: Any = None) -> Sorted:
         node = self._node(value)
         return Sorted(node, self._axes(node, Number.of(-1) if axis is None else axis)[0])
 
-    def _np_argsort(self, value: Any, axis: Any = None) -> Sorted:
+    def _np_argsort(self, value: Any, axis: Any = None, kind: Any = None) -> Sorted:
+        """Return the places, those of equal elements in their order, as a stable sort has them."""
         node = self._node(value)
         return Sorted(node, self._axes(node, Number.of(-1) if axis is None else axis)[0], places=True)
 
@@ -89,14 +90,16 @@ class Ranking(Rearranging):
         at = self._iota(self._axis(value.source, value.place), dims)
         axis, node = Number.of(value.place), value.source
         for _ in range(turns - 1):
-            first = self._best_place(kind, node, axis, keepdims=True)
-            node = self._where(self._apply("eq", at, first), Number.of(gone), node)
+            found = self._best_place(kind, node, axis, keepdims=True, last=largest and value.places)
+            node = self._where(self._apply("eq", at, found), Number.of(gone), node)
         if value.places:
-            return self._node(self._best_place(kind, node, axis, keepdims=False))
+            return self._node(self._best_place(kind, node, axis, keepdims=False, last=largest))
         return self._node(self._reduced(kind, node, axis, False))
 
-    def _best_place(self, kind: str, value: Any, axis: Any, keepdims: Any) -> Any:
-        """Return the first place of an extreme: the least of the places where it is."""
+    def _best_place(
+        self, kind: str, value: Any, axis: Any, keepdims: Any = False, *, last: bool = False
+    ) -> Any:
+        """Return the first or last place of an extreme: the least or greatest of those where it is."""
         node = self._node(value)
         if axis is None:
             raise NotCoveredError("the place of an extreme without an axis")
@@ -104,8 +107,8 @@ class Ranking(Rearranging):
         dims = [dim if each == place else () for each, dim in enumerate(node.dims)]
         at = self._iota(self._axis(node, place), dims)
         best = self._reduced(kind, node, axis, True)
-        places = self._where(self._apply("eq", node, best), at, Number.of(1.0e9))
-        return self._reduced("min", places, axis, keepdims)
+        places = self._where(self._apply("eq", node, best), at, Number.of(-1.0 if last else 1.0e9))
+        return self._reduced("max" if last else "min", places, axis, keepdims)
 
     def _reduced(self, kind: str, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
         """Return a reduction; ``NumpyCalls`` does it."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from agents.ascend_craft.synthesis.arithmetic import Arithmetic
 from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed
+from agents.ascend_craft.synthesis.loops import turns_of
 from agents.ascend_craft.synthesis.views import ONE, Shift, Term, placed, shifted, simple
 
 
@@ -18,8 +19,12 @@ class MadeTensors(Arithmetic):
         super().__init__()
         self._counted = 0
 
-    def _filled(self, value: float, dims: Sequence[Dim]) -> Node:
-        return self._graph.node("as", (self._graph.number(Number.of(float(value))),), dims)
+    def _filled(self, value: Any, dims: Sequence[Dim]) -> Node:
+        literal = isinstance(value, Number) and value.literal
+        node = self._node(float(value.value) if literal else value)
+        if any(node.dims):
+            raise NotCoveredError("a tensor filled with another one")
+        return self._graph.node("as", (node,), dims)
 
     def _dims_of(self, shape: Any) -> list[Dim]:
         extents = shape if isinstance(shape, tuple) else (shape,)
@@ -36,25 +41,17 @@ class MadeTensors(Arithmetic):
     def _count(self, extent: Number) -> str:
         """Return an axis that no tensor has."""
         self._counted += 1
-        name = f"counted|{extent.text}|{self._counted}"
-        self._graph.axis_size[name], self._graph.axis_text[name] = int(extent.value), extent.text
-        return name
+        return self._graph.declare(f"counted|{extent.text}|{self._counted}", extent)
 
-    def _np_arange(self, *given: Any, **rest: Any) -> Node:
+    def _np_arange(self, *given: Any) -> Node:
         start, stop, step = (Number.of(0), given[0], Number.of(1))
         if len(given) > 1:
             start, stop = given[:2]
         if len(given) > 2:
             step = given[2]
-        span = computed("sub", stop, start)
-        extent = (
-            span
-            if step == Number.of(1)
-            else computed("floordiv", computed("sub", computed("add", span, step), Number.of(1)), step)
-        )
-        if not extent.whole:
+        if not all(each.whole for each in (start, stop, step)):
             raise NotCoveredError("arange of numbers that are not whole")
-        axis = self._count(simple(extent))
+        axis = self._count(turns_of(start, stop, step))
         return self._progression(Shift((axis,), (Term(axis, step),), start))
 
     def _progression(self, shift: Shift) -> Node:
@@ -73,23 +70,23 @@ class MadeTensors(Arithmetic):
         dims = [dim or other for dim, other in zip(dims, made, strict=True)]
         return self._elementwise("add", node, self._filled(0.0, dims))
 
-    def _np_zeros_like(self, value: Any, **rest: Any) -> Node:
+    def _np_zeros_like(self, value: Any) -> Node:
         return self._filled(0.0, self._node(value).dims)
 
-    def _np_ones_like(self, value: Any, **rest: Any) -> Node:
+    def _np_ones_like(self, value: Any) -> Node:
         return self._filled(1.0, self._node(value).dims)
 
-    def _np_full_like(self, value: Any, fill: Any, **rest: Any) -> Node:
-        return self._filled(fill.value, self._node(value).dims)
+    def _np_full_like(self, value: Any, fill: Any) -> Node:
+        return self._filled(fill, self._node(value).dims)
 
-    def _np_zeros(self, shape: Any, **rest: Any) -> Node:
+    def _np_zeros(self, shape: Any) -> Node:
         return self._filled(0.0, self._dims_of(shape))
 
-    def _np_ones(self, shape: Any, **rest: Any) -> Node:
+    def _np_ones(self, shape: Any) -> Node:
         return self._filled(1.0, self._dims_of(shape))
 
-    def _np_full(self, shape: Any, fill: Any, **rest: Any) -> Node:
-        return self._filled(fill.value, self._dims_of(shape))
+    def _np_full(self, shape: Any, fill: Any) -> Node:
+        return self._filled(fill, self._dims_of(shape))
 
     _np_empty_like, _np_empty = _np_zeros_like, _np_zeros
 
@@ -178,8 +175,10 @@ class Rearranging(MadeTensors):
         parts = [self._sliced(node, place, each) for each in (slice(cut, None), slice(None, cut))]
         return self._joined(parts, place)
 
-    def _np_diff(self, value: Any, axis: Any = None) -> Node:
+    def _np_diff(self, value: Any, n: Any = ONE, axis: Any = None) -> Node:
         node = self._node(value)
+        if n != ONE:
+            raise NotCoveredError("differences of differences")
         (place,) = self._axes(node, Number.of(-1) if axis is None else axis)
         later, sooner = slice(Number.of(1), None, None), slice(None, Number.of(-1), None)
         both = [self._sliced(node, place, each) for each in (later, sooner)]

@@ -8,7 +8,7 @@ from agents.ascend_craft.synthesis.graph import Node, descendants
 from agents.ascend_craft.synthesis.instructions import COMPARISONS
 from agents.ascend_craft.synthesis.lane_scans import MANY_ROWS, LaneScan
 from agents.ascend_craft.synthesis.pass_writer import PassWriter
-from agents.ascend_craft.synthesis.places import Place, Scalar, Vector
+from agents.ascend_craft.synthesis.places import Place, ScalarPlace, Vector
 from agents.ascend_craft.synthesis.position_writer import Block
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer
@@ -180,5 +180,5 @@ class SectionWriter(PassWriter):
             if isinstance(place, Vector):
                 self.parts.append((root, self._collapsed(root.node.extra[0], place.buffer, "tile")))
                 self._writer.buffers.give(place.buffer)
-            elif isinstance(place, Scalar):
+            elif isinstance(place, ScalarPlace):
                 self.parts.append((root, place.text))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agents.ascend_craft.synthesis.graph import Graph, Node, NotCoveredError, descendants
+from agents.ascend_craft.synthesis.graph import LOOP, Graph, Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.views import Index, Look, Term
 
 
@@ -34,7 +34,7 @@ class Root:
 
 
 @dataclass(frozen=True)
-class Axis:
+class SectionAxis:
     """An axis of a section: one axis of the graph or neighbours that always go together.
 
     Attributes:
@@ -62,7 +62,7 @@ class Section:
     """
 
     roots: list[Root]
-    axes: list[Axis] = field(default_factory=list)
+    axes: list[SectionAxis] = field(default_factory=list)
     parallel: list[str] = field(default_factory=list)
     texts: Mapping[str, str] = field(default_factory=dict)
 
@@ -107,7 +107,7 @@ class Section:
         places = [order.index(name) for name in names]
         return places != sorted(places)
 
-    def axis(self, name: str) -> Axis:
+    def axis(self, name: str) -> SectionAxis:
         """Return the axis of that name."""
         return next(each for each in self.axes if each.name == name)
 
@@ -183,7 +183,7 @@ def _section(graph: Graph, roots: list[Root], parallel: tuple[str, ...]) -> Sect
     order = _order_of(graph, roots, nodes)
     groups = _merged(graph, order, nodes, set(parallel))
     axes = [
-        Axis(f"n{_number(graph, members)}", _product(graph, members), _size(graph, members), members)
+        SectionAxis(f"n{_number(graph, members)}", _product(graph, members), _size(graph, members), members)
         for members in groups
     ]
     names = [axis.name for axis in axes if set(axis.members) <= set(parallel)]
@@ -229,7 +229,7 @@ def _vector_of(graph: Graph, stored: Sequence[str], rest: Sequence[str], nodes: 
         side_by_side |= last
         across |= others
     may = [*stored[-1:], *rest]
-    good = [axis for axis in may if axis in side_by_side - across and not axis.startswith("loop_")]
+    good = [axis for axis in may if axis in side_by_side - across and not axis.startswith(LOOP)]
     if stored and (not good or (graph.axis_size[stored[-1]] >= 64 and stored[-1] in good)):
         return stored[-1]
     return max(good or may, key=lambda axis: graph.axis_size[axis], default=None)

@@ -1,4 +1,4 @@
-"""What indices, slices, borders, joins and windows of numpy come to in the graph: views of tensors."""
+"""What indices and slices of numpy come to in the graph: views of tensors, and axes that agree."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.ascend_craft.synthesis.graph import (
+    LOOP,
     Dim,
     Graph,
     Node,
@@ -14,6 +15,7 @@ from agents.ascend_craft.synthesis.graph import (
     broadcast,
     computed,
 )
+from agents.ascend_craft.synthesis.loops import turns_of
 from agents.ascend_craft.synthesis.views import (
     ONE,
     ZERO,
@@ -27,9 +29,6 @@ from agents.ascend_craft.synthesis.views import (
     text_of,
 )
 from agents.ascend_craft.synthesis.windows import Windows
-
-LOOP = "loop_"
-"""How the names of variables of loops begin in the text of numbers."""
 
 _OWN = ("joined|", "counted|", LOOP)
 
@@ -45,6 +44,49 @@ def _pairs(one: Dim, other: Dim) -> list[tuple[str, str]]:
     return [(a, b) for a, b in zip(one, other, strict=True) if a != b] if same else []
 
 
+class Naming:
+    """Makes the axes of nodes agree where the nodes meet."""
+
+    def __init__(self) -> None:
+        self._graph = Graph()
+
+    def _elementwise(self, op: str, *nodes: Node) -> Node:
+        """Return a function of nodes; dimensions that meet are as long, or the reference would not run."""
+        alike = [nodes[0]]
+        for node in nodes[1:]:
+            alike = [self._named_as(each, node, may=_is_made) for each in alike]
+            dims = alike[0].dims
+            for each in alike[1:]:
+                dims = broadcast(dims, each.dims)
+            alike.append(self._named_as(node, self._graph.node("as", (node,), dims), may=lambda axis: True))
+        return self._graph.elementwise(op, *alike)
+
+    def _named_as(self, node: Node, like: Node, may: Callable[[str], bool]) -> Node:
+        """Return a node with axes named as those of another one that they meet."""
+        for back in range(1, min(len(node.dims), len(like.dims)) + 1):
+            for own, other in _pairs(node.dims[-back], like.dims[-back]):
+                if self._graph.axis_size[own] == self._graph.axis_size[other] and may(own):
+                    node = self._renamed(node, own, other)
+        elsewhere = {axis: place - len(like.dims) for place, dim in enumerate(like.dims) for axis in dim}
+        for place, dim in enumerate(node.dims):
+            for axis in dim:
+                if elsewhere.get(axis, place - len(node.dims)) != place - len(node.dims):
+                    node = self._renamed(node, axis, self._twin(axis, node, like))
+        return node
+
+    def _renamed(self, node: Node, old: str, new: str) -> Node:
+        if new in node.axes:
+            node = self._renamed(node, new, self._twin(new, node, node))
+        return shifted(self._graph, node, old, Shift((new,), (Term(new),)))
+
+    def _twin(self, axis: str, *nodes: Node) -> str:
+        """Return an axis as long as another one that no node has."""
+        name = f"{axis}'"
+        while any(name in each.axes for each in nodes):
+            name += "'"
+        return self._graph.declare(name, self._graph.extent((axis,)))
+
+
 def _number_of(parts: Mapping[str, int], like: Number) -> Number:
     """Return a sum of terms as a number; what turns of loops add is 0 in the first of them."""
     if not parts:
@@ -56,11 +98,11 @@ def _number_of(parts: Mapping[str, int], like: Number) -> Number:
         return Number(text, like.value, like.whole)
 
 
-class Slicing:
+class Slicing(Naming):
     """Makes nodes of parts of tensors."""
 
     def __init__(self) -> None:
-        self._graph = Graph()
+        super().__init__()
         self._progressions: dict[int, Shift] = {}  # of nodes that are places along an axis
 
     def _indexed(self, node: Node, keys: tuple[Any, ...]) -> Node:
@@ -108,8 +150,7 @@ class Slicing:
             raise NotCoveredError("an index that is neither a whole number, a slice nor a tensor of places")
         if not dim:
             return node, []
-        at = key if key.value >= 0 else computed("add", self._graph.extent(dim), key)
-        return self._at(node, place, at), []
+        return self._at(node, place, self._from_end(key, self._graph.extent(dim))), []
 
     def _axis(self, node: Node, place: int) -> str:
         dim = node.dims[place]
@@ -152,20 +193,30 @@ class Slicing:
         if start == ZERO and stop == end and step == ONE:
             return node
         axis = self._axis(node, place)
-        extent = simple(computed("sub", stop, start))
-        if step != ONE:
-            above = computed("sub", computed("add", extent, step), ONE)
-            extent = computed("floordiv", simple(above), step)
+        extent = turns_of(start, stop, step)
         if LOOP in extent.text:
             raise NotCoveredError("slices whose length differs from turn to turn of a loop")
         if extent.value < 1:
             raise NotCoveredError("slices of nothing")
+        if extent == ONE:
+            dims = [() if each == place else other for each, other in enumerate(node.dims)]
+            return self._graph.node("as", (self._at(node, place, start),), dims)
         terms, offset = self._without_loops(start)
         new = self._graph.axis(axis, extent)
         return shifted(self._graph, node, axis, Shift((new,), (Term(new, step), *terms), offset))
 
     def _from_end(self, at: Number, end: Number) -> Number:
-        return at if at.value >= 0 else simple(computed("add", end, at))
+        """Return a place from the start, also where it is counted from the end."""
+        steps = [
+            factor * (self._graph.axis_size[axis] - 1)
+            for axis, factor in (terms_of(at.text) or {}).items()
+            if axis in self._graph.axis_size and axis.startswith(LOOP)
+        ]
+        least = at.value + sum(each for each in steps if each < 0)
+        most = at.value + sum(each for each in steps if each > 0)
+        if least < 0 <= most:
+            raise NotCoveredError("places that some turns of a loop count from the end")
+        return at if least >= 0 else simple(computed("add", end, at))
 
     def _looked_up(self, node: Node, place: int, at: Node) -> tuple[Node, list[Dim]]:
         """Return rows of a tensor by numbers that another tensor has."""
@@ -198,47 +249,9 @@ class Slicing:
                 done[id(root)] = self._graph.node(root.op, args, root.dims, root.extra)
         return done[id(root)]
 
-    # dimensions that are as long by another name
 
-    def _elementwise(self, op: str, *nodes: Node) -> Node:
-        """Return a function of nodes; dimensions that meet are as long, or the reference would not run."""
-        alike = [nodes[0]]
-        for node in nodes[1:]:
-            alike = [self._named_as(each, node, may=_is_made) for each in alike]
-            dims = alike[0].dims
-            for each in alike[1:]:
-                dims = broadcast(dims, each.dims)
-            alike.append(self._named_as(node, self._graph.node("as", (node,), dims), may=lambda axis: True))
-        return self._graph.elementwise(op, *alike)
-
-    def _named_as(self, node: Node, like: Node, may: Callable[[str], bool]) -> Node:
-        """Return a node with axes named as those of another one that they meet."""
-        for back in range(1, min(len(node.dims), len(like.dims)) + 1):
-            for own, other in _pairs(node.dims[-back], like.dims[-back]):
-                if self._graph.axis_size[own] == self._graph.axis_size[other] and may(own):
-                    node = self._renamed(node, own, other)
-        elsewhere = {axis: place - len(like.dims) for place, dim in enumerate(like.dims) for axis in dim}
-        for place, dim in enumerate(node.dims):
-            for axis in dim:
-                if elsewhere.get(axis, place - len(node.dims)) != place - len(node.dims):
-                    node = self._renamed(node, axis, self._twin(axis, node, like))
-        return node
-
-    def _renamed(self, node: Node, old: str, new: str) -> Node:
-        if new in node.axes:
-            node = self._renamed(node, new, self._twin(new, node, node))
-        return shifted(self._graph, node, old, Shift((new,), (Term(new),)))
-
-    def _twin(self, axis: str, *nodes: Node) -> str:
-        """Return an axis as long as another one that no node has."""
-        name = f"{axis}'"
-        while any(name in each.axes for each in nodes):
-            name += "'"
-        self._graph.axis_size[name] = self._graph.axis_size[axis]
-        self._graph.axis_text[name] = self._graph.axis_text[axis]
-        return name
-
-    # borders and joins
+class Joining(Slicing):
+    """Makes nodes of tensors that are put together."""
 
     def _bordered(self, windows: Windows) -> Node:
         """Return a tensor with its borders, and with the windows taken as further dimensions at the end."""
@@ -254,9 +267,7 @@ class Slicing:
                 node = shifted(self._graph, node, axis, Shift((new,), (Term(new),), offset, fill))
                 continue
             extent = simple(computed("add", computed("sub", whole, kernel), ONE))
-            if stride != ONE:
-                above = simple(computed("sub", computed("add", extent, stride), ONE))
-                extent = computed("floordiv", above, stride)
+            extent = turns_of(ZERO, extent, stride)
             new, tap = self._graph.axis(axis, extent), self._tap(axis, kernel)
             terms = (Term(new, stride), Term(tap))
             node = shifted(self._graph, node, axis, Shift((new, tap), terms, offset, fill))
@@ -268,9 +279,7 @@ class Slicing:
 
     def _tap(self, axis: str, kernel: Number) -> str:
         """Return the axis within a window."""
-        name = f"{axis}|window of {kernel.text}"
-        self._graph.axis_size[name], self._graph.axis_text[name] = int(kernel.value), kernel.text
-        return name
+        return self._graph.declare(f"{axis}|window of {kernel.text}", kernel)
 
     def _joined(self, nodes: Sequence[Node], place: int) -> Node:
         """Return tensors one behind the other along a dimension."""
@@ -289,9 +298,7 @@ class Slicing:
 
     def _row(self, extent: Number) -> str:
         """Return an axis of its own that joins tensors."""
-        name = f"joined|{extent.text}"
-        self._graph.axis_size[name], self._graph.axis_text[name] = int(extent.value), extent.text
-        return name
+        return self._graph.declare(f"joined|{extent.text}", extent)
 
     def _within(self, node: Node, place: int, new: str, start: Number) -> Node:
         """Return a tensor put into a longer one, which is 0 elsewhere."""
@@ -314,18 +321,19 @@ class Slicing:
     def _iota(self, axis: str, dims: Sequence[Dim]) -> Node:
         return placed(self._graph, Shift((axis,), (Term(axis),)), dims)
 
-    def _stored(self, old: Any, keys: tuple[Any, ...], value: Any) -> Node:
+    def _stored(self, base: Node, keys: tuple[Any, ...], node: Node) -> Node:
         """Return a tensor of which a part was assigned."""
-        base = old
         (place, key) = self._only_part(base, keys)
         axis, end = self._axis(base, place), self._graph.extent(base.dims[place])
         start = ZERO if key.start is None else self._from_end(key.start, end)
         stop = end if key.stop is None else self._from_end(key.stop, end)
+        if LOOP in start.text + stop.text:
+            raise NotCoveredError("assignments whose place differs from turn to turn of a loop")
         dims = [(axis,) if each == place else () for each in range(len(base.dims))]
         at, graph = self._iota(axis, dims), self._graph
-        if isinstance(value, Node) and value.dims and len(value.dims) == len(base.dims):
-            value = self._within(value, place, axis, start)
-        node = value if isinstance(value, Node) else graph.number(value)
+        own = place - len(base.dims) + len(node.dims)
+        if own >= 0 and node.dims[own]:
+            node = self._within(node, own, axis, start)
         below = self._elementwise("where", self._elementwise("lt", at, graph.number(stop)), node, base)
         return self._elementwise("where", self._elementwise("ge", at, graph.number(start)), below, base)
 

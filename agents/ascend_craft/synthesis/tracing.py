@@ -3,17 +3,133 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError
-from agents.ascend_craft.synthesis.numpy_calls import SplitNeededError
-from agents.ascend_craft.synthesis.statements import Statements
+from agents.ascend_craft.synthesis.expressions import Expressions, several
+from agents.ascend_craft.synthesis.graph import LOOP, Dim, Graph, Node, NotCoveredError, Number, computed
+from agents.ascend_craft.synthesis.loops import Turns, accumulated, accumulation
+from agents.ascend_craft.synthesis.numpy_calls import Function, SplitNeededError
+from agents.ascend_craft.synthesis.views import simple
 
 _MOST_CUTS = 8
 _FEW = 16
 """Elements that a row is made of at a time, such as pairs, to be joined."""
+_MOST_TURNS = 32
+
+
+class Statements(Expressions):
+    """Walks assignments, loops and conditions."""
+
+    def _body(self, body: Sequence[ast.stmt], names: dict[str, Any]) -> Any:
+        for statement in body:
+            if isinstance(statement, ast.Return):
+                return self._value(statement.value, names) if statement.value else None
+            if isinstance(statement, ast.Assign):
+                value = self._value(statement.value, names)
+                for target in statement.targets:
+                    self._bind(target, value, names)
+            elif isinstance(statement, ast.AugAssign):
+                value = self._value(statement.value, names)
+                old = self._value(statement.target, names)
+                self._bind(statement.target, self._operated(statement, old, value), names)
+            elif isinstance(statement, ast.FunctionDef):
+                names[statement.name] = Function(statement.name, statement)
+            elif isinstance(statement, ast.For):
+                self._loop(statement, names)
+            elif isinstance(statement, ast.While):
+                self._while(statement, names)
+            elif isinstance(statement, ast.If):
+                taken = statement.body if self._decided(statement.test, names) else statement.orelse
+                result = self._body(taken, names)
+                if result is not None:
+                    return result
+            elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+                raise NotCoveredError(f"the statement {ast.unparse(statement).splitlines()[0]!r}")
+        return None
+
+    def _bind(self, target: ast.expr, value: Any, names: dict[str, Any]) -> None:
+        if isinstance(target, ast.Name):
+            names[target.id] = value
+        elif isinstance(target, ast.Tuple) and isinstance(value, tuple) and len(value) == len(target.elts):
+            for each, part in zip(target.elts, value, strict=True):
+                self._bind(each, part, names)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            key = self._value(target.slice, names)
+            old = self._node(names[target.value.id])
+            value = self._counting(self._node(value))
+            names[target.value.id] = self._stored(old, key if isinstance(key, tuple) else (key,), value)
+        else:
+            raise NotCoveredError(f"the assignment to {ast.unparse(target)}")
+
+    def _while(self, statement: ast.While, names: dict[str, Any]) -> None:
+        """Trace a loop whose end numbers decide, turn by turn."""
+        if statement.orelse:
+            raise NotCoveredError("a loop with else")
+        for _ in range(_MOST_TURNS):
+            if not self._decided(statement.test, names):
+                return
+            if self._body(statement.body, names) is not None:
+                raise NotCoveredError("a return within a loop")
+        raise NotCoveredError(f"a loop of more than {_MOST_TURNS} turns, each written out")
+
+    def _loop(self, statement: ast.For, names: dict[str, Any]) -> None:
+        """Trace a loop: turn by turn if it is short, else as a reduction over its turns."""
+        if statement.orelse:
+            raise NotCoveredError("a loop with else")
+        turns = self._value(statement.iter, names)
+        if isinstance(turns, Turns) and not turns.short:
+            self._accumulating(statement, turns, names)
+            return
+        for value in turns.numbers() if isinstance(turns, Turns) else several(turns):
+            self._bind(statement.target, value, names)
+            if self._body(statement.body, names) is not None:
+                raise NotCoveredError("a return within a loop")
+
+    def _accumulating(self, statement: ast.For, turns: Turns, names: dict[str, Any]) -> None:
+        """Trace a loop whose turns only add to what there was before: a reduction over them."""
+        if not isinstance(statement.target, ast.Name):
+            raise NotCoveredError(f"the loop {ast.unparse(statement).splitlines()[0]!r}")
+        axis = self._graph.declare(f"{LOOP}{len(self._graph.axis_size)}", turns.count)
+        turn = computed("mul", Number(axis, 0, whole=True), turns.step)
+        before = set(names) - {statement.target.id}
+        accumulated(statement.body, before)
+        names[statement.target.id] = simple(computed("add", turn, turns.start))
+        for each in statement.body:
+            update = accumulation(each)
+            if update is None or update[0] not in before:
+                if isinstance(each, ast.For):
+                    self._loop_within(each, names, axis, before)
+                elif isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
+                    self._body([each], names)
+                else:
+                    raise NotCoveredError("a loop that does more than add up")
+                continue
+            name, kind, value = update
+            self._add_up(name, kind, self._node(self._value(value, names)), axis, names)
+        for name in set(names) - before:
+            self._left.add(name)
+            del names[name]
+
+    def _loop_within(self, inner: ast.For, names: dict[str, Any], axis: str, before: set[str]) -> None:
+        """Trace a loop in a loop: what it adds to is reduced over the turns of both."""
+        updated = accumulated(inner.body, before)
+        kept = {name: names[name] for name in updated}
+        neutral = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
+        names |= {name: Number.of(neutral[kind]) for name, kind in updated.items()}
+        self._loop(inner, names)
+        for name, kind in updated.items():
+            inner_value, names[name] = names[name], kept[name]
+            self._add_up(name, kind, self._node(inner_value), axis, names)
+
+    def _add_up(self, name: str, kind: str, value: Node, axis: str, names: dict[str, Any]) -> None:
+        op = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[kind]
+        if axis not in value.unseen:
+            raise NotCoveredError("a loop whose turns do the same")
+        reduced = self._graph.node("reduce", (value,), value.dims, (kind, (axis,)))
+        names[name] = self._apply(op, names[name], reduced)
 
 
 @dataclass(frozen=True)
@@ -85,16 +201,14 @@ class _Tracer(Statements):
             if found != wanted and len(found) == len(wanted) and self._is_split_short(found, wanted):
                 node = self._merged(node, node.dims.index(found[-1]), wanted[-1][0])
                 found = [dim for dim in node.dims if dim]
-            if found == wanted:
-                self._graph.outputs[name] = self._graph.node("as", (node,), self._outputs[name])
-                continue
-            if [self._graph.extent(dim).value for dim in found] != [
-                self._graph.extent(dim).value for dim in wanted
-            ] or len({axis for dim in found for axis in dim}) != sum(map(len, found)):
+            lengths = [[self._graph.extent(dim).value for dim in dims] for dims in (found, wanted)]
+            once = len({axis for dim in found for axis in dim}) == sum(map(len, found))
+            if found != wanted and (lengths[0] != lengths[1] or not once):
                 raise NotCoveredError(
                     f"output {name} has the axes {node.axes}, the specification says {wanted}"
                 )
-            self._graph.outputs[name] = self._graph.node("as", (node,), found)
+            dims = self._outputs[name] if found == wanted else found
+            self._graph.outputs[name] = self._graph.node("as", (node,), dims)
         return self._graph
 
     def _is_split_short(self, found: Sequence[Dim], wanted: Sequence[Dim]) -> bool:

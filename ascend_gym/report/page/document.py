@@ -22,19 +22,16 @@ from ascend_gym.report.page.figures import (
     status_shares,
     trajectory,
 )
-from ascend_gym.report.page.html import (
+from ascend_gym.report.page.html import diff_html, figure_html, table_html, table_latex
+from ascend_gym.report.page.results import Results
+from ascend_gym.report.page.tables import (
     costs_table,
-    diff_html,
-    figure_html,
     profile_table,
     provenance_table,
     published_tables,
     roofline_table,
     statuses_table,
-    table_html,
-    table_latex,
 )
-from ascend_gym.report.page.results import Results
 from ascend_gym.report.run_folder import unified_texts_diff
 from ascend_gym.report.stored_runs import ID_CHARS
 from ascend_gym.sweep.run_records import EvaluationRecord, RunRecord

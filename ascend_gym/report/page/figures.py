@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from ascend_gym.core.best import speedup
 from ascend_gym.core.status import Status
 from ascend_gym.report.comparison import Comparison
 from ascend_gym.report.metrics import geometric_mean
 from ascend_gym.report.page.chart import Axis, Chart, Point
-from ascend_gym.report.page.results import Results, Step
+from ascend_gym.report.page.results import PlottedStep, Results
 
 # Version 1 of the paper, figure 2: share of its 63 optimised operators by minimum speedup.
 PUBLISHED_TAIL = ((1.1, 0.397), (1.2, 0.302), (1.5, 0.190), (2.0, 0.143))
@@ -135,16 +136,21 @@ def trajectory(results: Results, op_id: str) -> Chart:
             _corners(points), results.methods.index(name), "" if name in labelled else name, steps=True
         )
         labelled.add(name)
+    own, *others = results.steps[best.run_id]
     jumps = [
-        (step.spent_evaluations, _speedup(results.steps[best.run_id][0], step), f"{step.kind}: {step.idx}")
-        for step in results.steps[best.run_id][1:]
+        (
+            step.spent_evaluations,
+            speedup(own.latency_us, step.latency_us) or 1.0,
+            f"{step.kind}: {step.idx}",
+        )
+        for step in others
         if step.improved
     ]
     chart.points(jumps, results.methods.index(results.names[best.run_id]))
     return chart
 
 
-def stage_bands(steps: Sequence[Step]) -> Iterator[tuple[int, int, str]]:
+def stage_bands(steps: Sequence[PlottedStep]) -> Iterator[tuple[int, int, str]]:
     """Yield first and last evaluation, and name, of each stage of a run, if its method has stages."""
     start = 0
     current: str | None = None
@@ -238,9 +244,3 @@ def _corners(points: Sequence[Point]) -> list[Point]:
     """Return the points at which the height changes, and both ends."""
     inner = [point for before, point in pairwise(points[:-1]) if before[1] != point[1]]
     return [*points[:1], *inner, *points[1:][-1:]]
-
-
-def _speedup(baseline: Step, step: Step) -> float:
-    if baseline.latency_us is None or step.latency_us is None:
-        return 1.0
-    return baseline.latency_us / step.latency_us

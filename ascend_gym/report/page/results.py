@@ -19,7 +19,7 @@ from ascend_gym.sweep.store import ResultsStore
 _CHUNK = 500
 
 
-class Step(NamedTuple):
+class PlottedStep(NamedTuple):
     """One evaluation of a run as needed for figures, with fields as in ``EvaluationRecord``."""
 
     idx: int
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     best_latency_us: float | None
 
 
-class Cost(NamedTuple):
+class MethodCost(NamedTuple):
     """Total cost of a method's runs; seconds exclude cached evaluations."""
 
     runs: int
@@ -63,7 +63,7 @@ class Results:
     store: ResultsStore
     runs: tuple[RunRecord, ...]
     names: dict[str, str]
-    steps: dict[str, list[Step]]
+    steps: dict[str, list[PlottedStep]]
     reference: str | None = None
 
     @cached_property
@@ -145,9 +145,9 @@ class Results:
             counts[self.names[run.run_id]].update(step.status for step in self.steps[run.run_id][1:])
         return counts
 
-    def costs(self) -> dict[str, Cost]:
+    def costs(self) -> dict[str, MethodCost]:
         """Return the total cost of each method's runs."""
-        columns = ", ".join(f"SUM({name})" for name in Cost._fields[1:])
+        columns = ", ".join(f"SUM({name})" for name in MethodCost._fields[1:])
         costs = {}
         for name in self.methods:
             own = [run.run_id for run in self.runs if self.names[run.run_id] == name]
@@ -158,7 +158,9 @@ class Results:
                     f"SELECT COUNT(*), {columns} FROM costs WHERE run_id IN ({_marks(chunk)})", chunk
                 )
             ]
-            costs[name] = Cost(*(sum(row[at] or 0 for row in rows) for at in range(len(Cost._fields))))
+            costs[name] = MethodCost(
+                *(sum(row[at] or 0 for row in rows) for at in range(len(MethodCost._fields)))
+            )
         return costs
 
     def best_run(self, op_id: str) -> RunRecord:
@@ -183,12 +185,12 @@ def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str 
     """
     if not runs:
         raise MisuseError("expected at least one run to report on, got none; see 'ascend-gym runs list'")
-    steps: dict[str, list[Step]] = {run.run_id: [] for run in runs}
+    steps: dict[str, list[PlottedStep]] = {run.run_id: [] for run in runs}
     for chunk in _chunks(list(steps)):
-        columns = ", ".join(Step._fields)
+        columns = ", ".join(PlottedStep._fields)
         where = f"WHERE run_id IN ({_marks(chunk)}) ORDER BY run_id, idx"
         for run_id, *values in store.query(f"SELECT run_id, {columns} FROM evaluations {where}", chunk):
-            steps[run_id].append(Step(*values))
+            steps[run_id].append(PlottedStep(*values))
     results = Results(store, tuple(runs), _names(runs), steps, reference)
     if reference is not None and reference not in results.methods:
         known = ", ".join(results.methods)

@@ -15,7 +15,7 @@ from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Embedder
 from ascend_gym.core.text import well_formed
 from ascend_gym.search.llm.cassette import AnswerLog, CassetteMode
-from ascend_gym.search.llm.endpoint import Endpoint, Failure
+from ascend_gym.search.llm.endpoint import Endpoint, RequestFailure
 from ascend_gym.search.llm.limits import CallLimits, Clock, texts_bound_tokens
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class OpenAiEmbedder:
             bound_tokens=texts_bound_tokens(asked),
             give_up_at=self._endpoint.deadline(DEADLINE_S),
         )
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, RequestFailure):
             raise ModelError(f"model {self.model!r}: {outcome.message}")
         return outcome
 

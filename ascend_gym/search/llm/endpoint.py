@@ -30,7 +30,7 @@ _MAX_TOKENS = 10**9  # more is no count
 
 
 @dataclass(frozen=True)
-class Failure:
+class RequestFailure:
     """Why a request has no answer that can be used.
 
     Attributes:
@@ -93,7 +93,7 @@ class Endpoint:
         *,
         bound_tokens: int,
         give_up_at: float,
-    ) -> _T | Failure:
+    ) -> _T | RequestFailure:
         """Send ``body`` and return what ``read`` makes of the JSON answer.
 
         Args:
@@ -105,7 +105,7 @@ class Endpoint:
         """
         for attempt in range(1, self._limits.max_attempts + 1):
             outcome = self._attempt(create, body, read, bound_tokens, give_up_at)
-            if not isinstance(outcome, Failure) or not outcome.again:
+            if not isinstance(outcome, RequestFailure) or not outcome.again:
                 break
             delay_s = outcome.delay_s
             if delay_s is None:
@@ -122,10 +122,10 @@ class Endpoint:
         read: Callable[[Any], _T],
         bound_tokens: int,
         give_up_at: float,
-    ) -> _T | Failure:
+    ) -> _T | RequestFailure:
         """Wait for a slot and for the rate limits, send, and read the answer."""
         if not self._slots.acquire(timeout=max(0.0, give_up_at - self._clock.now_s())):
-            return Failure(
+            return RequestFailure(
                 f"all {self._limits.max_concurrent} requests allowed at a time are under way", False
             )
         try:
@@ -135,7 +135,7 @@ class Endpoint:
                 told = (
                     "the rate limits allow no request before the deadline: raise them, or ask fewer at a time"
                 )
-                return Failure(told, again=False)
+                return RequestFailure(told, again=False)
             if booking.start_s > now_s:
                 self._clock.wait(booking.start_s - now_s)
             answer = self._client.ask(create, body, max(0.0, give_up_at - self._clock.now_s()))
@@ -147,10 +147,10 @@ class Endpoint:
 
     def _read(
         self, answer: HttpAnswer | NoAnswer, read: Callable[[Any], _T]
-    ) -> tuple[_T | Failure, int | None]:
+    ) -> tuple[_T | RequestFailure, int | None]:
         """Return what an answer says, and the tokens that it took; ``None`` if it does not tell."""
         if isinstance(answer, NoAnswer):
-            return Failure(self.redacted(answer.message), again=True), None
+            return RequestFailure(self.redacted(answer.message), again=True), None
         if not 200 <= answer.status < 300:
             return self._refused(answer), 0
         try:
@@ -159,14 +159,16 @@ class Endpoint:
             return read(parsed), tokens or None
         except (ValueError, RecursionError) as error:
             began = self._shown(answer.body.decode("utf-8", "replace"))
-            return Failure(f"not understood: {self._shown(str(error))}; it began: {began!r}", True), None
+            return RequestFailure(
+                f"not understood: {self._shown(str(error))}; it began: {began!r}", True
+            ), None
 
-    def _refused(self, answer: HttpAnswer) -> Failure:
+    def _refused(self, answer: HttpAnswer) -> RequestFailure:
         said = _error_in(answer.body)
         message = said.get("message")
         message = message if isinstance(message, str) and message else answer.body.decode("utf-8", "replace")
         code, param = (str(said.get(field) or "") for field in ("code", "param"))
-        return Failure(
+        return RequestFailure(
             f"HTTP {answer.status}: {self._shown(message)}",
             again=answer.status in _RETRIED_STATUSES and code not in _HOPELESS_CODES,
             delay_s=_asked_delay_s(answer.headers),

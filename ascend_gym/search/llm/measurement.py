@@ -153,21 +153,21 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
             yield f"even the busiest pipe idles {1 - ratio:.0%} of the time"
     waits = case.cores.wait_ratios if case.cores else {}
     telling = sorted(name for name, ratio in waits.items() if ratio >= _TELLING_WAIT)  # as on file
-    told = [f"{name}={waits[name]:.3f}" for name in telling]
-    if told:
+    waiting = [f"{name}={waits[name]:.3f}" for name in telling]
+    if waiting:
         yield (
             "share of core time that a pipe's next instruction waits for a flag, a barrier or another pipe, "
-            f"while those before it may still run: {', '.join(told)}"
+            f"while those before it may still run: {', '.join(waiting)}"
         )
 
 
 def _stall_facts(case: CaseResult) -> Iterator[str]:
     """Yield which pipe waits, before which line, and what it waits for; of each kind of core that ran."""
     kinds = {stall.pipe[:3] for stall in case.stalls}
-    told: Counter[str] = Counter()
+    shown: Counter[str] = Counter()
     for stall in case.stalls:
-        told[stall.pipe[:3]] += 1
-        if told[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
+        shown[stall.pipe[:3]] += 1
+        if shown[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
             continue
         yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, after {stall.waits_for}"
 
@@ -175,12 +175,12 @@ def _stall_facts(case: CaseResult) -> Iterator[str]:
 def _quoted_once(fact: str, quoted: set[str]) -> str:
     """Return a fact without the lines of the source that were quoted before, each of which has its number."""
 
-    def told(match: re.Match[str]) -> str:
+    def once(match: re.Match[str]) -> str:
         known = match[0] in quoted
         quoted.add(match[0])
         return match[1] if known else match[0]
 
-    return _QUOTED_PLACE.sub(told, fact)
+    return _QUOTED_PLACE.sub(once, fact)
 
 
 def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:

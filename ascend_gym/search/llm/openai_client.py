@@ -70,7 +70,7 @@ class OpenAiClient:
             self.sdk = openai.OpenAI(
                 base_url=base_url or _OPENAI_BASE_URL,
                 api_key=api_key or "none",  # the package takes the environment's for an empty one
-                max_retries=0,
+                max_retries=0,  # the package knows neither deadline nor shared rates: Endpoint asks again
                 http_client=_BoundedHttpClient(max_bytes, trust_env=not _is_this_machine(self._host)),
             )
         except (openai.OpenAIError, ImportError, ValueError, _http.InvalidURL) as error:

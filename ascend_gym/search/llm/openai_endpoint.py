@@ -12,7 +12,7 @@ from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Completion, Ending, Message
 from ascend_gym.core.text import well_formed, without_thoughts
 from ascend_gym.search.llm import openai_responses
-from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
+from ascend_gym.search.llm.endpoint import Endpoint, RequestFailure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
 LEAST_ANSWER_TOKENS = 256
@@ -96,7 +96,7 @@ class _Dialect:
         chat = [{"role": message.role, "content": well_formed(message.content)} for message in messages]
         return {"messages": chat, self.limit_field: max_tokens, **sent}
 
-    def learnt_from(self, failure: Failure) -> _Dialect | None:
+    def learnt_from(self, failure: RequestFailure) -> _Dialect | None:
         """Return the dialect that a refusal asks for; ``None`` if it is about something else."""
         if not self.responses and failure.status in (400, 404) and _RESPONSES_ONLY.search(failure.message):
             return replace(self, responses=True)
@@ -230,7 +230,7 @@ class OpenAiEndpoint:
             ending=ending,
         )
 
-    def _with_room(self, fitting_tokens: int, refusal: Failure) -> int:
+    def _with_room(self, fitting_tokens: int, refusal: RequestFailure) -> int:
         """Return what fits.
 
         Raises:

@@ -1,4 +1,7 @@
-"""Models over HTTP in the OpenAI format, for clients that speak nothing else."""
+"""Models over HTTP in the OpenAI format, for clients that speak nothing else.
+
+Three routes need no web framework, which would be a further dependency of a plain install.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from ascend_gym.core.closing import Closing
 from ascend_gym.core.errors import AscendGymError, MisuseError
 from ascend_gym.core.protocols import Llm
 from ascend_gym.search.llm import chat_api
@@ -27,7 +30,7 @@ ANSWER_DEADLINE_S = 600.0
 GRACE_S = 10.0
 
 
-class LlmServer:
+class LlmServer(Closing):
     """Serves models from threads of its own until it is closed."""
 
     def __init__(
@@ -64,14 +67,6 @@ class LlmServer:
         self._thread.join()
         self._http.wait_until_idle(GRACE_S)
         self._http.server_close()
-
-    def __enter__(self) -> LlmServer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @contextmanager

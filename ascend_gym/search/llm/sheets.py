@@ -32,7 +32,7 @@ _SHEETS = re.compile(
 )
 
 
-class Call(BaseModel):
+class SheetCall(BaseModel):
     """A call of Ascend C, as ``calls.toml`` tells of it; the head of that file explains the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,17 +54,17 @@ class Call(BaseModel):
 
 
 @cache
-def known_calls() -> tuple[Call, ...]:
+def known_calls() -> tuple[SheetCall, ...]:
     """Return the table of calls."""
     with as_file(files(__package__) / "calls.toml") as path:
-        return tuple(Call.model_validate(entry) for entry in read_toml(path)["call"])
+        return tuple(SheetCall.model_validate(entry) for entry in read_toml(path)["call"])
 
 
-def calls_for(spec: OpSpec, candidate: Candidate) -> list[Call]:
+def calls_for(spec: OpSpec, candidate: Candidate) -> list[SheetCall]:
     """Return the calls that an operator is likely to need: those that fit its words and its kernel best."""
-    told = f"{spec.category} {spec.description} {spec.name} {spec.op_type}".lower()
+    about = f"{spec.category} {spec.description} {spec.name} {spec.op_type}".lower()
     dtypes = {tensor.dtype.value for case in spec.cases for tensor in (*case.inputs, *case.outputs)}
-    words = {*_WORD.findall(told), *_WORD.findall(" ".join(dtypes))}
+    words = {*_WORD.findall(about), *_WORD.findall(" ".join(dtypes))}
     made = set(_IDENTIFIER.findall("\n".join(file.text for file in candidate.kernel.files)))
     ranked = [(_fit(call, words, made), -place, call) for place, call in enumerate(known_calls())]
     fitting = sorted((each for each in ranked if each[0] > 0), key=lambda each: each[:2], reverse=True)
@@ -89,7 +89,7 @@ def without_sheets(prompt: str) -> str:
     return _SHEETS.sub("", prompt)
 
 
-def _fit(call: Call, words: set[str], made: set[str]) -> int:
+def _fit(call: SheetCall, words: set[str], made: set[str]) -> int:
     """Return how many topics of a call fit; what kernels always need comes first."""
     if _ALWAYS in call.topics:
         return len(call.topics) + 100
@@ -97,7 +97,7 @@ def _fit(call: Call, words: set[str], made: set[str]) -> int:
     return named + sum(any(word.startswith(topic) for word in words) for topic in call.topics)
 
 
-def _call_line(call: Call) -> str:
+def _call_line(call: SheetCall) -> str:
     types = f" Types: {', '.join(call.types)}." if call.types else ""
     return f"- {call.name}: `{'`, `'.join(call.forms)}`. {call.notes}{types}"
 
@@ -131,8 +131,8 @@ def _vector_rates(target: TargetSheet) -> Iterator[str]:
     by_size = sorted(target.vector_rates, key=lambda rate: len(rate.instructions))
     for rate in by_size:
         calls = [_CALLED.get(name, name) for name in rate.instructions]
-        told = ", ".join(calls) if rate is not by_size[-1] else "all others, copies within UB among them"
-        yield f"  - {rate.elems_16bit:.3g} | {rate.elems_32bit:.3g}: {told}"
+        names = ", ".join(calls) if rate is not by_size[-1] else "all others, copies within UB among them"
+        yield f"  - {rate.elems_16bit:.3g} | {rate.elems_32bit:.3g}: {names}"
 
 
 def _launches(target: TargetSheet, kind: str = "vector_us") -> str:
@@ -184,8 +184,14 @@ def _scalar_fields(target: TargetSheet) -> dict[str, str]:
     first_time = scalar.fetch_cycles + target.aiv_cores * scalar.fetch_turn_cycles
     return {
         "scalar_access": f"{scalar.access_cycles:.3g}",
+        "scalar_next_access": f"{scalar.next_access_cycles:.3g}",
+        "scalar_store": f"{scalar.store_cycles:.3g}",
         "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
         "scalar_instruction": f"{scalar.instruction_cycles:.2g}",
+        "scalar_float": f"{scalar.float_cycles:.2g}",
+        "scalar_convert": f"{scalar.convert_cycles:.2g}",
+        "scalar_float_divide": f"{scalar.float_divide_cycles:.2g}",
+        "scalar_queue": f"{scalar.queue_cycles:.0f}",
         "code_fetch": f"{scalar.fetch_cycles:.3g}",
         "code_fetch_turn": f"{scalar.fetch_turn_cycles:.3g}",
         "first_time": f"{first_time:.0f}",

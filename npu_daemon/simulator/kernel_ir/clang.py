@@ -38,7 +38,7 @@ _LANGUAGE = (
     *("-mrelocation-model", "static", "-fno-delete-null-pointer-checks", "-funwind-tables=0"),
     *("-nostdsysteminc", "-nobuiltininc", "-disable-free", "-disable-llvm-verifier", "-discard-value-names"),
     # From version 5 on, places tell by a digest which file they are in, whatever #line says.
-    *("-debug-info-kind=line-tables-only", "-dwarf-version=5", "-gno-column-info", "-gno-call-site-info"),
+    *("-debug-info-kind=line-tables-only", "-dwarf-version=5", "-gno-call-site-info"),
     *("-fdebug-compilation-dir=/kernel", "-working-directory", "/kernel"),
     *("-source-date-epoch", "0"),  # what __DATE__ and __TIME__ say; clang's driver alone asks the environment
 )
@@ -87,6 +87,8 @@ def bitcode_command(
     overlay_file: Path,
     include_dirs: Sequence[str],
     extra_flags: Sequence[str],
+    *,
+    optimised: bool = True,
 ) -> list[str]:
     """Return the call that compiles a source of the candidate's folder to bitcode.
 
@@ -97,12 +99,14 @@ def bitcode_command(
         overlay_file: holds ``overlay``.
         include_dirs: of the candidate, relative to its folder.
         extra_flags: the candidate's own, but for macros.
+        optimised: or as the front end has written it.
     """
     folders = [f"-I/kernel/{folder}" for folder in include_dirs]
     header = ["-include-pch", f"/built/{_header_name(kind)}"]
     return [
         *_call(kind, overlay_file, folders, extra_flags),
         *header,
+        *(("-gno-column-info",) if optimised else ("-disable-llvm-passes",)),
         *("-x", "c++", source, "-emit-llvm-bc", "-o", str(output)),
     ]
 

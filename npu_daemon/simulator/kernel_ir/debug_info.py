@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 _LOCATION = re.compile(
-    r"(?:distinct )?!DILocation\(line: (\d+)(?:, column: \d+)?, scope: !(\d+)(?:, inlinedAt: !(\d+))?"
+    r"(?:distinct )?!DILocation\(line: (\d+)(?:, column: (\d+))?, scope: !(\d+)(?:, inlinedAt: !(\d+))?"
 )
 _FILE_OF = re.compile(r"(?:distinct )?!DI\w+\(.*?\bfile: !(\d+)")
 _FILE_NAME = re.compile(r'!DIFile\(filename: "([^"]*)"')
@@ -25,9 +25,15 @@ def places_of(nodes: Mapping[str, str], number: str) -> list[Place]:
         if location is None:
             line = _LINE_OF.match(node)
             return [*found, *([(_file(nodes, number), int(line[1]))] if line else [])]
-        found.append((_file(nodes, location[2]), int(location[1])))
-        number = location[3] or ""
+        found.append((_file(nodes, location[3]), int(location[1])))
+        number = location[4] or ""
     return found
+
+
+def column_of(nodes: Mapping[str, str], number: str) -> int:
+    """Return the column of a ``!dbg`` node, counted from 1 on, or 0 if it has none."""
+    location = _LOCATION.match(nodes.get(number, ""))
+    return int(location[2] or 0) if location else 0
 
 
 def _file(nodes: Mapping[str, str], scope: str) -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ import llvmlite.binding as llvm
 
 from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks
 from npu_daemon.simulator.kernel_ir.debug_info import places_of
+from npu_daemon.simulator.kernel_ir.device_language import (
+    LOOK,
+    LOOK_AT_MARKED,
+    may_offend,
+    offences,
+)
 from npu_daemon.simulator.kernel_ir.instrumenter import instrumented
 from npu_daemon.simulator.kernel_ir.ir_text import ModuleText, split_module
 from npu_daemon.simulator.kernel_ir.program_instrumenter import instrumented_program
@@ -31,6 +38,7 @@ from npu_daemon.simulator.kernel_ir.verifier import verified
 # here, and kernels, which spend their time in the callbacks and in Ascend C, do not become faster by it.
 _OPTIMISATION = 0
 _MAX_PLACES = 64
+_MAX_OFFENCES = 64
 _STDOUT = 1
 _UNMARKED_ARGUMENTS = 2  # interface and processor
 
@@ -38,22 +46,18 @@ llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
 
-def emitted(
-    bitcode: bytes, interface: KernelInterface, processor: str, marks: BlockMarks | None = None
-) -> bytes:
+def emitted(text: str, interface: KernelInterface, processor: str, marks: BlockMarks | None = None) -> bytes:
     """Return the object file of a module.
 
     Args:
-        bitcode: as clang has written it.
+        text: of the module, as clang has written it.
         interface: functions that it may call.
         processor: to emit for.
         marks: takes the places of its blocks, which are marked then.
 
     Raises:
         RefusedIr: it has something that is not allowed.
-        RuntimeError: LLVM cannot read it.
     """
-    text = _text_of(bitcode)
     try:
         checked = verified(text, interface)
     except RefusedIr as refused:
@@ -64,39 +68,28 @@ def emitted(
     return _object_of(module, processor)
 
 
-def counted_program(bitcode: bytes) -> bytes:
-    """Return the bitcode of a user's own program with callbacks that count, not verified.
-
-    Raises:
-        RuntimeError: LLVM cannot read it.
-    """
-    counted: bytes = _module_of(instrumented_program(_text_of(bitcode))).as_bitcode()
+def counted_program(text: str) -> bytes:
+    """Return the bitcode of a user's own program with callbacks that count, not verified."""
+    counted: bytes = _module_of(instrumented_program(text)).as_bitcode()
     return counted
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Emit a kernel's bitcode into an object file, or count a program's; return the exit status.
+    """Emit a kernel's bitcode into an object file, count a program's, or look at one before optimisation.
 
     Args:
         arguments: paths of bitcode and output, and for a kernel the path of the interface and the processor,
-            and where its blocks are to be marked the path of their table.
+            and where its blocks are to be marked the path of their table; ``LOOK`` or ``LOOK_AT_MARKED`` and
+            the path of bitcode that is not optimised, to list what the compiler of devices refuses.
+
+    Returns:
+        The exit status.
     """
-    bitcode, output, *kernel = arguments
-    data = Path(bitcode).read_bytes()
-    answer: dict[str, Any]
     try:
-        if kernel:
-            described = json.loads(Path(kernel[0]).read_text("utf-8"))
-            headers = {mark: frozenset(names) for mark, names in described["headers"].items()}
-            interface = KernelInterface.of_texts(described["functions"], headers, described["constants"])
-            marks = BlockMarks() if len(kernel) > _UNMARKED_ARGUMENTS else None
-            data = emitted(data, interface, kernel[1], marks)
-            if marks is not None:
-                marks.write(Path(kernel[_UNMARKED_ARGUMENTS]))
-        else:
-            data = counted_program(data)
-        Path(output).write_bytes(data)
-        answer = {"written_bytes": len(data)}
+        first, second, *kernel = arguments
+        answer = (
+            _looked(second, first) if first in (LOOK, LOOK_AT_MARKED) else _written(first, second, kernel)
+        )
     except RefusedIr as refused:
         answer = {
             "refused": refused.message,
@@ -105,6 +98,27 @@ def main(arguments: Sequence[str]) -> int:
         }
     os.write(_STDOUT, json.dumps(answer).encode())
     return 0
+
+
+def _written(bitcode: str, output: str, kernel: Sequence[str]) -> dict[str, Any]:
+    text = _text_of(Path(bitcode).read_bytes())
+    if kernel:
+        described = json.loads(Path(kernel[0]).read_text("utf-8"))
+        headers = {mark: frozenset(names) for mark, names in described["headers"].items()}
+        interface = KernelInterface.of_texts(described["functions"], headers, described["constants"])
+        marks = BlockMarks() if len(kernel) > _UNMARKED_ARGUMENTS else None
+        data = emitted(text, interface, kernel[1], marks)
+        if marks is not None:
+            marks.write(Path(kernel[_UNMARKED_ARGUMENTS]))
+    else:
+        data = counted_program(text)
+    Path(output).write_bytes(data)
+    return {"written_bytes": len(data), "may_offend": may_offend(text, with_host_code=not kernel)}
+
+
+def _looked(bitcode: str, which: str) -> dict[str, Any]:
+    found = offences(_text_of(Path(bitcode).read_bytes()), marked_only=which == LOOK_AT_MARKED)
+    return {"offences": list(islice(found, _MAX_OFFENCES))}
 
 
 def _places(text: str, debug: str) -> list[tuple[str, int]]:

@@ -44,7 +44,8 @@ NEVER_REACHED = frozenset(
 # Of the C library of a host: what the device's compiler does not know, as a function or as an intrinsic.
 _LIBRARY_FUNCTION = re.compile(
     r"a?(?:sin|cos|tan)h?[fl]?|atan2[fl]?|(?:exp|exp2|exp10|expm1|log|log2|log10|log1p|logb)[fl]?"
-    r"|(?:pow|cbrt|hypot|erfc?|[lt]gamma|round|l?lround|l?lrint|fmod|remainder|fdim|ldexp|frexp|modf)[fl]?"
+    r"|(?:pow|cbrt|hypot|erfc?|[lt]gamma|l?l?round|l?lrint|fmod|remainder|fdim|ldexp|frexp|modf)[fl]?"
+    r"|(?:fabs|floor|ceil|fmax|fmin)[fl]?"
 )
 
 

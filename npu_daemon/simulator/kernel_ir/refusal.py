@@ -14,8 +14,8 @@ class RefusedIr(Exception):
     Attributes:
         message: what was found and what to write in its place.
         debug: the ``!dbg`` number of the instruction or function, if it has one.
-        unprovided: whether a compiler would not find it: it is part of Ascend C, and only the simulator does
-            not have it, or of the C library, which kernels do not have.
+        unprovided: whether a compiler would not take it: it is part of Ascend C, and only the simulator does
+            not have it, or of the C library or of C++, and kernels do not have it.
         places: file and line, innermost first, where they are known.
     """
 

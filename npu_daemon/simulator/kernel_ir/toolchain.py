@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from npu_daemon.simulator.compiler import call_tool, clang
-from npu_daemon.simulator.kernel_ir.clang import precompile
-from npu_daemon.simulator.kernel_ir.origins import header_marks
+from npu_daemon.simulator.kernel_ir.headers import header_marks
 from npu_daemon.simulator.own_sources import INCLUDE, SOURCES, cpu_flags
 
 _INTERFACE = "interface.json"
@@ -58,23 +57,21 @@ class KernelToolchain:
 def prepare_kernel_toolchain(
     toolchain: KernelToolchain, interface: dict[str, str], constants: Sequence[str]
 ) -> None:
-    """Make the folder of ``toolchain`` and everything in it.
+    """Put everything but precompiled headers into the folder of ``toolchain``.
 
     Args:
-        toolchain: what to make.
+        toolchain: what to make, in an existing folder.
         interface: as ``interface_texts`` returns it.
         constants: as ``constant_functions`` returns them.
 
     Raises:
         InfrastructureError: the compiler is missing or refuses the simulator's sources.
     """
-    toolchain.folder.mkdir()
     headers = header_marks(INCLUDE, interface.keys())
     described = {"functions": interface, "headers": headers, "constants": list(constants)}
     toolchain.interface_file.write_text(json.dumps(described, indent=0), encoding="utf-8")
     options = ("-O2", "-fPIC", "-fvisibility=hidden", *cpu_flags(), "-c")
     call_tool([*clang(*options), str(SOURCES / "support" / "half.c"), "-o", str(toolchain.support_object)])
-    precompile(toolchain.folder)
 
 
 @cache

@@ -22,6 +22,7 @@ from npu_daemon.simulator.kernel_ir.instructions import (
     RETURN,
     STORE,
     TYPE,
+    UNPROVIDED_OPCODES,
     VALUE,
     Cost,
     Row,
@@ -139,7 +140,7 @@ class _FunctionReader:
         reader = self._readers.get(opcode)
         if reader is None:
             what = REFUSED_OPCODES.get(opcode, f"an instruction that is not known here: {opcode}")
-            raise RefusedIr(f"the kernel uses {what}")
+            raise RefusedIr(f"the kernel uses {what}", unprovided=opcode in UNPROVIDED_OPCODES)
         return reader(result, rest, debug)
 
     def _operands(self, row: Row, opcode: str, rest: str) -> tuple[str | None, ...]:

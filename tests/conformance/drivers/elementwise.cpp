@@ -20,16 +20,29 @@ AscendC::BinaryRepeatParams binary_strides(Arguments a) {
                                        a[kSrc1Repeat]);
 }
 
+enum class Form { kCount, kLanes, kBits };
+using FormsCall = std::function<void(Form, Arguments)>;
+
+// Not a template: each instance of what is registered takes the compiler a while.
+void register_each_form(const std::string &name, const FormsCall &call) {
+    for (const auto &[word, form] : {std::pair{"count ", Form::kCount}, {"lanes ", Form::kLanes}, {"bits ", Form::kBits}}) {
+        Register(word + name, [call, form = form](Arguments a) { call(form, a); });
+    }
+}
+
 // Registers the forms of one instruction; `with(a, rest...)` calls it with its operands before the rest.
 template <typename With, typename Strides>
 void register_forms(const std::string &name, With with, Strides strides) {
-    Register("count " + name, [=](Arguments a) { with(a, static_cast<int32_t>(a[kLanes])); });
-    Register("lanes " + name, [=](Arguments a) {
-        with(a, static_cast<uint64_t>(a[kLanes]), static_cast<uint8_t>(a[kRepeats]), strides(a));
-    });
-    Register("bits " + name, [=](Arguments a) {
-        Mask mask(a);
-        with(a, mask.words, static_cast<uint8_t>(a[kRepeats]), strides(a));
+    register_each_form(name, [=](Form form, Arguments a) {
+        const auto repeats = static_cast<uint8_t>(a[kRepeats]);
+        if (form == Form::kCount) {
+            with(a, static_cast<int32_t>(a[kLanes]));
+        } else if (form == Form::kLanes) {
+            with(a, static_cast<uint64_t>(a[kLanes]), repeats, strides(a));
+        } else {
+            Mask mask(a);
+            with(a, mask.words, repeats, strides(a));
+        }
     });
 }
 

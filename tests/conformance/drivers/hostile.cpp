@@ -83,6 +83,7 @@ const Register g_start("start", [](Arguments a) {
     allow_host_memory(false);
     self.kind = a[0] != 0 ? CoreKind::Cube : CoreKind::Vector;
     self.stack = g_stack;
+    self.pipe = &self;  // any: queues are made by one
     self.executed = g_executed;
     for (uint32_t space = static_cast<uint32_t>(Space::L1); space < kSpaceCount; ++space) self.memories[space] = {g_memories[space], kMemoryBytes, 0};
     gm();

@@ -2,9 +2,7 @@
 
 import pytest
 from conftest import make_candidate
-from rewritten import in_function, kernel_after
-
-from ascend_gym.rewrites.library import rule_named
+from rewritten import in_function, kernel_after, rule_named
 
 LOCAL_T = "LocalTensor<float> t = q.AllocTensor<float>();\n"
 

@@ -2,9 +2,7 @@
 
 import pytest
 from conftest import make_candidate
-from rewritten import KERNEL, in_function, kernel_after, rewrites
-
-from ascend_gym.rewrites.library import rule_named
+from rewritten import KERNEL, in_function, kernel_after, rewrites, rule_named
 
 COPY_PARAMETERS = "DataCopyExtParams p{1, bytes, 0, 0, 0};\nDataCopyPadExtParams<T> z{false, 0, 0, 0};\n"
 

@@ -2,9 +2,7 @@
 
 import pytest
 from conftest import make_candidate
-from rewritten import HOST, KERNEL, in_function, kernel_after, rewrites
-
-from ascend_gym.rewrites.library import rule_named
+from rewritten import HOST, KERNEL, in_function, kernel_after, rewrites, rule_named
 
 # rule, body of a kernel function before, the same after the only site's first choice
 FLAGS = "SetFlag<HardEvent::V_S>(e);\nWaitFlag<HardEvent::V_S>(e);\n"
@@ -253,3 +251,34 @@ def test_prefetch_needs_a_second_buffer_that_can_be_seen(present, other):
 def test_prefetch_needs_functions_that_keep_members():
     changed = PASSES.replace("at++;", "this->at++;")
     assert rule_named("prefetch").sites(make_candidate("", changed)) == []
+
+
+def _with_depth(depth):
+    """Return the kernel with a declared queue, after another class with a queue of that name."""
+    other = "class Other {\n    TQue<QuePosition::VECIN, 1> inQueue;\n};\n"
+    queue = f"    AscendC::TQue<AscendC::QuePosition::VECIN, {depth}> inQueue;\n}};\n"
+    return other + PASSES.removesuffix("};\n") + queue
+
+
+def test_prefetch_deepens_the_queue_of_its_class_and_a_removal_leaves_it_deep():
+    (site,) = (rule := rule_named("prefetch")).sites(make_candidate("", _with_depth(1)))
+    after = rule.apply(make_candidate("", _with_depth(1)), site, site.choices[0])
+    loop = PASSES[PASSES.index("        for") : PASSES.index("    }\n    void CopyIn")]
+    assert after.kernel_text == _with_depth(2).replace(loop, AHEAD)
+    (site,) = (back := rule_named(rule.inverse)).sites(after)
+    assert back.apply(after, site, site.choices[0]).kernel_text == _with_depth(2)
+
+
+@pytest.mark.parametrize(("depth", "offered"), [("BUFFER_NUM", 1), ("DEPTH", 0), ("BUFFER_NUM - 1", 0)])
+def test_prefetch_needs_a_depth_that_can_be_seen(depth, offered):
+    assert len(rule_named("prefetch").sites(make_candidate("", _with_depth(depth)))) == offered
+
+
+def test_each_class_has_its_own_queue_to_deepen():
+    one = "class A {\n    void F() { pipe.InitBuffer(q, 1, 64); }\n    TQue<VECIN, 1> q;\n};\n"
+    candidate = make_candidate("", one + one.replace("class A", "class B"))
+    rule = rule_named("queue_buffers")
+    sites = [site for site in rule.sites(candidate) if not site.covers_all]
+    deeper = [rule.apply(candidate, site, site.choices[0]).kernel_text for site in sites]
+    two = one.replace("q, 1", "q, 2").replace("N, 1", "N, 2")
+    assert deeper == [two + one.replace("class A", "class B"), one + two.replace("class A", "class B")]

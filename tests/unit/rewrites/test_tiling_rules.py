@@ -2,9 +2,7 @@
 
 import pytest
 from conftest import make_candidate
-from rewritten import HOST, KERNEL, rewrites, tiling_after
-
-from ascend_gym.rewrites.library import rule_named
+from rewritten import HOST, KERNEL, rewrites, rule_named, tiling_after
 
 TILINGS = [
     ("tile_size", "constexpr uint32_t TILE_LENGTH = 2048;\n", "constexpr uint32_t TILE_LENGTH = 4096;\n"),
@@ -62,12 +60,37 @@ TILINGS = [
     (
         "least_core_work",
         "void f() { coreNum = (coreNum < all / 32) ? coreNum : all / 32; }\n",
-        "void f() { coreNum = (coreNum < (all / 32 + 15) / 16) ? coreNum : (all / 32 + 15) / 16; }\n",
+        "void f() { coreNum = (coreNum < (all / 32 + 255) / 256) ? coreNum : (all / 32 + 255) / 256; }\n",
     ),
     (
         "least_core_work",
         "void f() { n = cores <= (all + 15) / 16 ? cores : (all + 15) / 16; }\n",
-        "void f() { n = cores <= all ? cores : all; }\n",
+        "void f() { n = cores <= (all + 255) / 256 ? cores : (all + 255) / 256; }\n",
+    ),
+    (
+        "least_core_work",
+        "void f() { n = cores < (all + 3) / 16 ? cores : (all + 3) / 16; }\n",
+        "void f() { n = cores < (((all + 3) / 16) + 255) / 256 ? cores : (((all + 3) / 16) + 255) / 256; }\n",
+    ),
+    (
+        "least_core_work",
+        "void f() { used = tasks > coreNum ? coreNum : tasks; }\n",
+        "void f() { used = (tasks + 255) / 256 > coreNum ? coreNum : (tasks + 255) / 256; }\n",
+    ),
+    (
+        "least_core_work",
+        "int f() { if (need < cores) { return need; } else { return cores; } }\n",
+        "int f() { if ((need + 255) / 256 < cores) { return (need + 255) / 256; } else { return cores; } }\n",
+    ),
+    (
+        "least_core_work",
+        "void f() { if (coreNum >= tiles) coreNum = tiles; }\n",
+        "void f() { if (coreNum >= (tiles + 255) / 256) coreNum = (tiles + 255) / 256; }\n",
+    ),
+    (
+        "least_core_work",
+        "void f() { auto used = std::min<uint64_t>(tiles, p.coreNum); }\n",
+        "void f() { auto used = std::min<uint64_t>((tiles + 255) / 256, p.coreNum); }\n",
     ),
     (
         "tile_alignment",
@@ -111,6 +134,9 @@ def test_tiling_rule_makes_exactly_this_change(name, before, after):
         ("single_core_limit", "void f() { if (tile >= total) { n = 1; } else { cut(); } }\n"),
         ("least_core_work", "void f() { n = cores > all ? cores : all; }\n"),
         ("least_core_work", "void f() { n = cores < 8 ? cores : 8; }\n"),
+        ("least_core_work", "void f() { if (tiles < coreNum) { return coreNum; } }\n"),
+        ("least_core_work", "void f() { n = std::min(tiles, length); }\n"),
+        ("core_share", "void f() { auto coreNum = p.GetCoreNumAiv(); context->SetBlockDim(coreNum); }\n"),
         ("tile_alignment", "constexpr int TILE_LENGTH = 96;\n"),
         ("split_alignment", "constexpr int BLOCK_SIZE = 8;\nconstexpr int BLOCK_DIM = 32;\n"),
         ("ub_reserve", "constexpr int RESERVED_NUM = 4;\n"),
@@ -122,6 +148,53 @@ def test_tiling_rule_makes_exactly_this_change(name, before, after):
 )
 def test_tiling_rule_leaves_other_names_alone(name, tiling):
     assert rule_named(name).sites(make_candidate(tiling, "")) == []
+
+
+def test_least_core_work_goes_on_from_what_it_wrote_and_back():
+    before = make_candidate("void f() { n = cores < all ? cores : all; }\n", "")
+    rule = rule_named("least_core_work")
+    (first,) = rule.sites(before)
+    (second,) = rule.sites(rule.apply(before, first, first.choices[0]))
+    assert [choice.label.rpartition(" / ")[2] for choice in second.choices[:-1]] == [
+        "1024",
+        "64",
+        "4096",
+        "16",
+    ]
+    assert rule.apply(rule.apply(before, first, first.choices[0]), second, second.choices[-1]) == before
+    assert not second.choices[-1].forward
+
+
+@pytest.mark.parametrize("rule", ["block_dim", "block_dim_from_platform"])
+def test_numbers_of_cores_stay_where_the_kernel_has_the_part_of_a_core_as_a_constant(rule):
+    host = "constexpr int BLOCK_DIM = 2;\nvoid f(TilingContext* context) { use(BLOCK_DIM); }\n"
+    assert rule_named(rule).sites(make_candidate(host, ""))
+    assert not rule_named(rule).sites(make_candidate(host, "constexpr int32_t singleCoreM = 512;\n"))
+
+
+def test_cores_and_the_part_of_each_change_together_and_back():
+    host = "constexpr int BLOCK_DIM = 2;\n"
+    kernel = (
+        "constexpr int singleCoreM = 512;\nconstexpr int singleCoreN = 640;\nconstexpr int baseM = 128;\n"
+    )
+    before, rule = make_candidate(host, kernel + "constexpr int baseN = 128;\n"), rule_named("core_parts")
+    rows, columns = rule.sites(before)
+    assert [choice.label for choice in rows.choices if choice.forward] == [
+        "BLOCK_DIM: 2 -> 8 and singleCoreM: 512 -> 128",
+        "BLOCK_DIM: 2 -> 4 and singleCoreM: 512 -> 256",
+    ]
+    after = rule.apply(before, columns, columns.choices[0])
+    assert ("BLOCK_DIM = 10" in after.tiling_text, "singleCoreN = 128" in after.kernel_text) == (True, True)
+    rows, columns = rule.sites(after)
+    back = [rule.apply(after, columns, choice) for choice in columns.choices if not choice.forward]
+    assert before in back
+    assert not rule.sites(make_candidate(host, "constexpr int singleCoreK = 64;\n"))
+
+
+def test_cores_that_only_start_are_shared_where_blocks_ask_how_many_there_are():
+    host = "void f() { auto coreNum = p.GetCoreNumAiv(); context->SetBlockDim(coreNum); }\n"
+    kernel = "void g() { step = GetBlockNum() * tile; }\n"
+    assert rule_named("core_share").sites(make_candidate(host, kernel))
 
 
 def test_tile_size_offers_larger_tiles_first_and_smaller_ones_as_the_way_back():

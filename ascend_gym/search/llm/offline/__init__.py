@@ -28,6 +28,7 @@ from ascend_gym.search.llm.sheets import without_sheets
 NAME = "offline"
 
 _CHARACTERS_PER_TOKEN = 4
+_OPERATOR = re.compile(r"^### FILE: (op_kernel/\S+)", re.MULTILINE)
 _TASK = re.compile(r"^# Task: ([\w-]+)$", re.MULTILINE)
 _TASKS: Mapping[str, Callable[[str, SeededChoice], str]] = {
     "rewrite": rewrite.answer,
@@ -53,8 +54,7 @@ class OfflineModel:
         An answer longer than ``max_tokens`` is cut off there, as a language model's would be.
         """
         prompt = without_sheets("\n\n".join(message.content for message in messages))
-        draws = SeededChoice(digest_of(NAME, seed, [message.content for message in messages]))
-        whole = _answer(prompt, draws)
+        whole = _answer(prompt, seed)
         text = whole[: max_tokens * _CHARACTERS_PER_TOKEN]
         read = sum(len(message.content) for message in messages)
         return Completion(
@@ -66,9 +66,15 @@ class OfflineModel:
         )
 
 
-def _answer(prompt: str, draws: SeededChoice) -> str:
-    named = _TASK.search(prompt)
+def _answer(prompt: str, seed: int) -> str:
+    """Answer with draws of the seed, the task and the operator: other words for the same give the same draws.
+
+    The seed tells the steps of a method apart. A prompt without sources is told apart by its text.
+    """
+    named, operator = _TASK.search(prompt), _OPERATOR.search(prompt)
     task = named[1] if named else _DEFAULT_TASK
     if task not in _TASKS:
         return f"The offline model does not know the task {task!r}; it knows {', '.join(_TASKS)}."
-    return _TASKS[task](prompt, draws)
+    return _TASKS[task](
+        prompt, SeededChoice(digest_of(NAME, seed, task, operator[1] if operator else prompt))
+    )

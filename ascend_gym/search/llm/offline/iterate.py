@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Side
-from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
+from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
 from ascend_gym.search.llm.offline.reading import candidate_in, evidence_of
-from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _STATE = "\n## The fastest version so far"
 _REWRITES = {1: 0.35, 2: 0.3, 3: 0.2, 4: 0.15}
@@ -26,20 +24,15 @@ def answer(prompt: str, draws: SeededChoice) -> str:
         )
     measured = state if "As above." not in state else prompt
     evidence, attempts = evidence_of(measured), attempts_in(told_before)
-
-    def accepts(after: Candidate) -> bool:
-        fits = fits_ub(after, before, evidence.element_bytes)
-        return fits and not is_doomed(before, after, attempts)
-
-    def is_new(after: Candidate) -> bool:
-        return not repeats(before, after, attempts)
-
+    untried = Untried(before, attempts, evidence.element_bytes)
     count = draws.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
     side = draws.pick(list(_SIDES), lambda wanted: _SIDES[wanted])
     after = before
     steps: list[Move] = []
     for rules in (RULES,) if side == "both" else (_KERNEL_RULES, RULES):
-        after, steps = novel(before, rules, evidence, draws, count=count, accepts=accepts, is_new=is_new)
+        after, steps = novel(
+            before, rules, evidence, draws, count=count, accepts=untried.accepts, is_new=untried.is_new
+        )
         if steps:
             break
     if not steps:

@@ -1,8 +1,7 @@
-"""What attempts teach: rules that gained nothing are tried less and less, numbers go on where that helped."""
+"""What attempts teach of rules: those that gained nothing are tried less and less."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,12 +11,11 @@ from ascend_gym.search.llm.offline.attempts import Attempt
 _TELLING_GAIN = 0.003
 _TELLING_LOSS = 0.02
 _MUCH_LOST = 3.0  # attempts in vain that one with such a loss counts for
+_FAILED = 2.0  # attempts in vain that one counts for that failed with this rule alone
 _AFTER_A_FAILURE = 0.3
-
-_NUMBER_CHANGE = re.compile(r"(\w+): (\d+)\w* -> (\d+)\w*")
-_ASSIGNED = re.compile(r"(\w+)\s*(?:=|\s)\s*(\d+)[uUlL]*\s*;?$")
-_ON = 2.0
-_NOT_AGAIN = 0.1
+_HOPELESS = 0.05  # weight after three attempts in vain: where half of the cores are slower, so is a quarter
+_HELPED = 2.0  # at another place it may help as well
+_AFTER_A_NUMBER = 0.7
 
 
 @dataclass(frozen=True)
@@ -25,68 +23,54 @@ class Lessons:
     """How often rules were tried in vain.
 
     Attributes:
-        in_vain: by rule, how many attempts gained nothing since one gained; an attempt with several rules
-            counts as a share for each, and one that lost much for several.
+        in_vain: by rule, how many attempts gained nothing since one gained. An attempt with several rules
+            counts as a share for each, unless it had no effect at all. One counts for several that lost much
+            or failed with this rule alone, or had no effect at all places of the rule.
+        alone: by rule, how many attempts with it alone gained nothing since one gained.
     """
 
     in_vain: Mapping[str, float]
+    alone: Mapping[str, int]
 
-    def weight(self, rule: str) -> float:
-        """Return how promising a rule is; 1 where nothing speaks against it."""
-        return float(_AFTER_A_FAILURE ** self.in_vain.get(rule, 0.0))
+    def weight(self, rule: str, *, has_numbers: bool = False) -> float:
+        """Return how promising a rule is; 1 where nothing is known of it, more where it helped last.
+
+        Args:
+            rule: its name.
+            has_numbers: whether it offers several numbers at one place. Then one in vain says little of the
+                others, and which way they go is told by their axis.
+        """
+        if rule not in self.in_vain:
+            return 1.0
+        if has_numbers:
+            return float(_AFTER_A_NUMBER ** self.alone[rule])
+        return _HELPED if not self.in_vain[rule] else float(_AFTER_A_FAILURE ** self.in_vain[rule])
+
+    def is_hopeless(self, rule: str) -> bool:
+        """Say whether a rule was in vain so often that others come first."""
+        return float(_AFTER_A_FAILURE ** self.in_vain.get(rule, 0.0)) < _HOPELESS
 
 
 def lessons_of(attempts: Iterable[Attempt]) -> Lessons:
-    """Read the lessons out of attempts, in order; which way numbers go is told by their trends."""
-    in_vain: dict[str, float] = defaultdict(float)
-    for attempt in attempts:
-        if is_of_one_number(attempt):
-            continue
-        for rule in attempt.rules:
-            gained = attempt.kept and attempt.gain > _TELLING_GAIN
-            lost = _MUCH_LOST if attempt.gain < -_TELLING_LOSS else 1.0
-            in_vain[rule] = 0.0 if gained else in_vain[rule] + lost / len(attempt.rules)
-    return Lessons(in_vain)
+    """Read the lessons out of attempts, in order.
 
-
-@dataclass(frozen=True)
-class Trends:
-    """How attempts with one number changed alone went.
-
-    Attributes:
-        helped: by name and direction (up is ``True``), whether the last such attempt was kept.
+    A first version gained: there was none before.
     """
-
-    helped: Mapping[tuple[str, bool], bool]
-
-    def weight(self, label: str) -> float:
-        """Return how promising ``NAME: old -> new`` is; 1 for what nothing is known of."""
-        match = _NUMBER_CHANGE.fullmatch(label)
-        if match is None:
-            return 1.0
-        helped = self.helped.get((match[1], int(match[3]) > int(match[2])))
-        return 1.0 if helped is None else _ON if helped else _NOT_AGAIN
-
-
-def trends_of(attempts: Iterable[Attempt]) -> Trends:
-    """Read the trends out of attempts, in order."""
-    helped: dict[tuple[str, bool], bool] = {}
+    in_vain: dict[str, float] = defaultdict(float)
+    alone: dict[str, int] = defaultdict(int)
     for attempt in attempts:
-        if is_of_one_number(attempt):
-            new = _values(attempt, "+")
-            ((name, before),) = _values(attempt, "-").items()
-            helped[name, new[name] > before] = attempt.kept
-    return Trends(helped)
+        gained = attempt.kept and (attempt.gain is None or attempt.gain > _TELLING_GAIN)
+        for rule in attempt.rules:
+            in_vain[rule] = 0.0 if gained else in_vain[rule] + _loss(attempt, rule)
+            alone[rule] = 0 if gained else alone[rule] + (len(attempt.rules) == 1)
+    return Lessons(in_vain, alone)
 
 
-def is_of_one_number(attempt: Attempt) -> bool:
-    """Say whether an attempt changed one number alone."""
-    old, new = _values(attempt, "-"), _values(attempt, "+")
-    return len(attempt.changes) == 2 and len(old) == 1 and set(old) == set(new)
-
-
-def _values(attempt: Attempt, sign: str) -> dict[str, int]:
-    """Return the numbers that removed or added lines give to names."""
-    code = (change[1:].split("//")[0].strip() for change in attempt.changes if change[0] == sign)
-    found = (_ASSIGNED.search(line) for line in code)
-    return {match[1]: int(match[2]) for match in found if match}
+def _loss(attempt: Attempt, rule: str) -> float:
+    """Return for how many attempts in vain one counts."""
+    if attempt.without_effect:
+        return _MUCH_LOST if rule in attempt.everywhere else 1.0
+    alone = len(attempt.rules) == 1
+    if alone and attempt.failed:
+        return _FAILED
+    return _MUCH_LOST if alone and (attempt.gain or 0.0) < -_TELLING_LOSS else 1.0 / len(attempt.rules)

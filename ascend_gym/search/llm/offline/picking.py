@@ -37,6 +37,12 @@ class SeededChoice:
 class Preferences(Protocol):
     """How promising rules, sites and choices look; weights are not negative."""
 
+    def on(self, candidate: Candidate) -> Preferences:
+        """Return the preferences about rewrites of ``candidate``."""
+
+    def sites_of(self, rule: Rule, candidate: Candidate) -> list[Site]:
+        """Return the places of a rule, with what may be chosen there."""
+
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
         """Return how likely a rule is to be tried."""
 
@@ -126,8 +132,9 @@ def _accepted(
     accepts: Callable[[Candidate], bool],
 ) -> Move | None:
     """Pick steps until one is accepted."""
+    preferences = preferences.on(candidate)
     refused: set[tuple[str, str, str]] = set()
-    found = [(rule, rule.sites(candidate)) for rule in rules]
+    found = [(rule, preferences.sites_of(rule, candidate)) for rule in rules]
     for _ in range(_REFUSALS):
         options = [(rule, left) for rule, sites in found if (left := _without(refused, rule, sites))]
         options = [option for option in options if preferences.option_weight(*option) > 0]

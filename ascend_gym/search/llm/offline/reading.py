@@ -28,16 +28,30 @@ _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _L2_RULE = "l2_bypass"
 _FEWER_EVERYWHERE = frozenset({"core_share"})
-_MORE_BLOCKS = frozenset({"block_dim", "block_dim_from_platform"})
+_MORE_BLOCKS = frozenset({"block_dim", "block_dim_from_platform", "core_parts"})
+_ORDERING = frozenset(
+    {
+        "full_barrier_removal",
+        "full_barrier_narrowing",
+        "vector_barrier_removal",
+        "barrier_hoisting",
+        "event_removal",
+        "scalar_wait_later",
+    }
+)
+_ORDERED_BY_HAND = 0.15  # where nothing but barriers and events keeps instructions in order
+_GUESSED = {"tiling_key": 0.3}  # another key may stand for another data type
 _LAUNCH_BOUND = 0.3  # share of its time that a launch of so many empty blocks takes
 _OUT_OF_PLACE = 0.05
 _L2_BYTES = 192 * 2**20  # of the chips that have most
-_MOVED_BYTES = re.compile(r"\b(?:gm_to_ub|ub_to_gm)_bytes\s*[=:]\s*(\d+)")
+_MOVED_BYTES = re.compile(r"\b(?:gm_to_ub|ub_to_gm|gm_to_l1|l0c_to_gm)_bytes\s*[=:]\s*(\d+)")
 _BLOCKS = re.compile(r"\bblock dim (\d+) of (\d+) (?:vector|cube) cores")
 _LAUNCH = re.compile(r"\ban empty launch of \d+ blocks? takes [\d.]+ us, (\d+)% of it")
 _PIPE_RATIO = re.compile(r"\baiv_(\w+)_ratio\s*[=:]\s*(\d+(?:\.\d+)?)")
 _UB_SHORTAGE = re.compile(r"^- .*unified buffer overflow", re.M)  # a fault; warnings begin otherwise
 _ATTEMPTS = "\n### Attempt "  # what follows is told of other versions
+_BY_HAND = re.compile(r"\bautomatic synchronisation off\b")
+_QUEUE = re.compile(r"\bTQue(?:Bind)?\b")
 _NARROW_TYPE = re.compile(r"\b(?:float16|bfloat16)\b")
 _WIDE_TYPE = re.compile(r"\b(?:float32|int32|uint32)\b")
 _SECTION = re.compile(
@@ -49,11 +63,8 @@ _AVOID = re.compile(r"^- avoid when: (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+")
 _SAME_FAMILY = 0.15
 _ADVISED_AGAINST = 0.2
-_CONDITIONS = (
-    (re.compile(r"synchronisation is by hand|without automatic synchronisation"), r"synchronisation off\b"),
-    (re.compile(r"without a queue"), r"\A(?!.*\bTQue\b)"),
-)
-"""What experience says to avoid, and how a prompt shows that it is the case."""
+_AVOID_BY_HAND = re.compile(r"synchronisation is by hand|without automatic synchronisation")
+_AVOID_NO_QUEUE = re.compile(r"without a queue")
 
 
 def candidate_in(prompt: str) -> Candidate | None:
@@ -94,6 +105,8 @@ class PromptEvidence:
         fits_l2: whether all that a case reads or writes fits L2, so that going past it gains nothing.
         launch_shares: of each case, the share that launching its blocks empty would take.
         uses_all_cores: whether every case has as many blocks as there are cores.
+        is_ordered_by_hand: whether queues or automatic synchronisation are missing, so that some instructions
+            are ordered by hand.
     """
 
     pipe_ratios: Mapping[str, float]
@@ -102,6 +115,15 @@ class PromptEvidence:
     fits_l2: bool = False
     launch_shares: tuple[float, ...] = ()
     uses_all_cores: bool = False
+    is_ordered_by_hand: bool = False
+
+    def on(self, candidate: Candidate) -> PromptEvidence:
+        """Return the same: what the prompt says is held to be true of rewrites as well."""
+        return self
+
+    def sites_of(self, rule: Rule, candidate: Candidate) -> list[Site]:
+        """Return the places of a rule."""
+        return rule.sites(candidate)
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
         """Return how likely a rule is to be tried: as what it is for, and the best that it offers."""
@@ -113,6 +135,9 @@ class PromptEvidence:
         weight = _FAMILY_WEIGHTS[rule.family] * (1.0 + _PROFILE_EMPHASIS * busy)
         if self.fits_l2 and rule.name == _L2_RULE and all(_forward(site) for site in sites):
             weight *= _BACKWARD_WEIGHT
+        if self.is_ordered_by_hand and rule.name in _ORDERING:
+            weight *= _ORDERED_BY_HAND
+        weight *= _GUESSED.get(rule.name, 1.0)
         return weight * self._blocks_weight(rule.name)
 
     def _blocks_weight(self, rule: str) -> float:
@@ -149,7 +174,8 @@ def evidence_of(prompt: str) -> PromptEvidence:
     blocks = [(int(match[1]), int(match[2])) for match in _BLOCKS.finditer(prompt)]
     all_cores = bool(blocks) and all(used >= cores for used, cores in blocks)
     is_short = _UB_SHORTAGE.search(prompt.partition(_ATTEMPTS)[0]) is not None
-    return PromptEvidence(ratios, is_short, sizes, fits_l2, launches, all_cores)
+    by_hand = _is_synchronised_by_hand(prompt) or _has_no_queue(prompt)
+    return PromptEvidence(ratios, is_short, sizes, fits_l2, launches, all_cores, by_hand)
 
 
 @dataclass(frozen=True)
@@ -183,11 +209,15 @@ class Experience:
 def experience_in(prompt: str) -> list[Experience]:
     """Read the experience out of a prompt, in order."""
     found = []
+    conditions = [_AVOID_BY_HAND] * _is_synchronised_by_hand(prompt) + [_AVOID_NO_QUEUE] * _has_no_queue(
+        prompt
+    )
     for section in _SECTION.finditer(prompt):
         motif, speedup = _MOTIF.search(section["body"]), _SPEEDUP.search(section["body"])
         if motif is not None and speedup is not None:
             gain = math.log(max(1.0, float(speedup[1])))
-            against = _holds(_AVOID.findall(section["body"]), prompt)
+            avoided = _AVOID.findall(section["body"])
+            against = any(condition.search(text) for text in avoided for condition in conditions)
             found.append(Experience(motif[1], motif[2], section["title"], gain, against))
     return found
 
@@ -203,13 +233,14 @@ def recommendation(rule: Rule, experience: Sequence[Experience], emphasis: float
     return factor
 
 
-def _holds(avoided: Sequence[str], prompt: str) -> bool:
-    """Say whether the prompt shows one of the conditions that are to be avoided."""
-    return any(
-        said.search(text) and re.search(shown, prompt, re.DOTALL)
-        for text in avoided
-        for said, shown in _CONDITIONS
-    )
+def _is_synchronised_by_hand(prompt: str) -> bool:
+    """Say whether a prompt tells that the compiler does not synchronise."""
+    return _BY_HAND.search(prompt) is not None
+
+
+def _has_no_queue(prompt: str) -> bool:
+    """Say whether no code of a prompt has a queue."""
+    return _QUEUE.search(prompt) is None
 
 
 def _words(text: str) -> list[str]:

@@ -1,15 +1,18 @@
-"""Refining a kernel: rules that the experience in the prompt speaks for, and that were not attempted."""
+"""Refining a kernel: a rule that the experience in the prompt speaks for, and that was not attempted.
+
+It is one, so that it is known what helped; several together where no single one is left.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
-from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.lessons import Lessons, Trends, lessons_of, trends_of
+from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
+from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices, WithNumbers, hopeful, offers_numbers
+from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
 from ascend_gym.search.llm.offline.reading import (
     Experience,
@@ -19,31 +22,40 @@ from ascend_gym.search.llm.offline.reading import (
     experience_in,
     recommendation,
 )
-from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
-_STEPS = {1: 0.3, 2: 0.3, 3: 0.2, 4: 0.2}
 _EMPHASIS = 20.0
+_EVERYWHERE = (
+    3.0  # all places of a rule first: what they gain together, or that they gain nothing, is soon known
+)
 
 
 @dataclass(frozen=True)
-class _Advised:
+class _Advised(WithNumbers):
     """Preferences from the prompt, with more weight on what experience favours and less after failures."""
 
     evidence: PromptEvidence
     experience: Sequence[Experience]
     lessons: Lessons
-    trends: Trends
+    takes_any: bool  # rules that are hopeless, too
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
-        advice = recommendation(rule, self.experience, _EMPHASIS) * self.lessons.weight(rule.name)
-        return self.evidence.rule_weight(rule, sites) * advice * max(map(self.site_weight, sites))
+        has_numbers = offers_numbers(sites)
+        if self.lessons.is_hopeless(rule.name) and not (has_numbers or self.takes_any):
+            return 0.0
+        lesson = self.lessons.weight(rule.name, has_numbers=has_numbers)
+        advice = recommendation(rule, self.experience, _EMPHASIS) * lesson
+        return self.evidence.rule_weight(rule, sites) * advice * max(map(self._promise, sites))
 
     def site_weight(self, site: Site) -> float:
+        return self._promise(site) * (_EVERYWHERE if site.covers_all else 1.0)
+
+    def _promise(self, site: Site) -> float:
         return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
 
     def choice_weight(self, choice: Choice, rank: int) -> float:
-        return self.evidence.choice_weight(choice, rank) * self.trends.weight(choice.label)
+        known = self.numbers.weight(choice)
+        return self.evidence.choice_weight(choice, rank) if known is None else hopeful(known)
 
 
 def answer(prompt: str, draws: SeededChoice) -> str:
@@ -52,17 +64,14 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     if before is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to refine."
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
-
-    def accepts(after: Candidate) -> bool:
-        fits = fits_ub(after, before, evidence.element_bytes)
-        return fits and not is_doomed(before, after, attempts)
-
-    def is_new(after: Candidate) -> bool:
-        return not repeats(before, after, attempts)
-
-    count = draws.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
-    preferences = _Advised(evidence, experience_in(prompt), lessons_of(attempts), trends_of(attempts))
-    after, steps = novel(before, _RULES, preferences, draws, count=count, accepts=accepts, is_new=is_new)
-    if not steps:
-        return "I know of no rewrite of this kernel that was not attempted."
-    return told(before, after, steps)
+    untried = Untried(before, attempts, evidence.element_bytes)
+    numbers = NumberedChoices(Axes(attempts), before)
+    for takes_any in (False, True):
+        preferences = _Advised(numbers, evidence, experience_in(prompt), lessons_of(attempts), takes_any)
+        worth = untried.accepts if takes_any else untried.promises
+        after, steps = novel(
+            before, _RULES, preferences, draws, count=1, accepts=worth, is_new=untried.is_new
+        )
+        if steps:
+            return told(before, after, steps)
+    return "I know of no rewrite of this kernel that was not attempted."

@@ -33,7 +33,7 @@ void describe_chip(const Job &job) {
 
 int execute(const Job &job, int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0);  // what was printed before a fault is not lost
-    install_handlers(job.time_limit_ms);
+    install_handlers(job.time_limit_ms, job.wall_limit_ms);
     show_device_output();
     allow_host_memory();
     describe_chip(job);

@@ -57,6 +57,7 @@ std::map<std::string, double Chip::*> figures() {
         {"scalar_access_cycles", &Chip::scalar_access_cycles},
         {"scalar_load_cycles", &Chip::scalar_load_cycles},
         {"scalar_store_cycles", &Chip::scalar_store_cycles},
+        {"scalar_queue_cycles", &Chip::scalar_queue_cycles},
         {"code_fetch_cycles", &Chip::code_fetch_cycles},
         {"code_fetch_turn_cycles", &Chip::code_fetch_turn_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
@@ -125,7 +126,7 @@ void list_scalar_cycles(Chip &chip) {
         chip.scalar_integer_cycles, chip.scalar_multiply_cycles, chip.scalar_divide_cycles, chip.scalar_float_cycles,
         chip.scalar_float_divide_cycles, chip.scalar_branch_cycles, chip.scalar_call_cycles, chip.scalar_convert_cycles,
         chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles, chip.scalar_load_cycles,
-        chip.scalar_store_cycles, chip.code_fetch_cycles};
+        chip.scalar_store_cycles, chip.scalar_queue_cycles, chip.code_fetch_cycles};
     std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
 }
 

@@ -68,10 +68,9 @@ InstructionTime Core::vector_time(const Entry &entry) {
 }
 
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
-void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
+void Core::fill_in(PipeState &state, Queued &queued, const Entry &entry, Pipe which) {
     const Record &record = entry.record;
-    queued.issued = scalar_time_;
-    queued.op = record.op;
+    queued.time = scalar_time_;
     switch (record.op) {
         case Op::SetFlag:
             queued.kind = Kind::Set;
@@ -84,30 +83,32 @@ void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
             break;
         case Op::PipeBarrier:
             queued.kind = Kind::Barrier;
-            queued.time.busy_cycles = held_up_cycles_;
+            state.works.push().time = {held_up_cycles_, 0};
             break;
         case Op::CrossCoreSet:
             queued.kind = Kind::CrossCoreSet;
-            pipe(which).raised.push(raised_flag(record, 0));
+            state.raised.push(raised_flag(record, 0));
             break;
-        default: fill_in_instruction(queued, entry, which);
+        default: fill_in_instruction(state, queued, entry, which);
     }
 }
 
-void Core::fill_in_instruction(Queued &queued, const Entry &entry, Pipe which) {
+void Core::fill_in_instruction(PipeState &state, Queued &queued, const Entry &entry, Pipe which) {
     const Record &record = entry.record;
-    queued.bytes = uint64_t{record.repeats} * record.burst_bytes;
     queued.follows = static_cast<uint8_t>(unfinished_.add(entry, which, scalar_time_));
-    queued.unit_cycles = which == Pipe::FIX ? unit_flag_cycles(record, chip_) : 0;
+    if (which == Pipe::FIX) state.unit_cycles.push(unit_flag_cycles(record, chip_));
     if (is_copy(record.op)) {
         queued.kind = Kind::Copy;
-        pipe(which).copies.push(GlobalCopy(entry));
-    } else {
-        queued.kind = Kind::Work;
-        queued.time = which == Pipe::V ? vector_time(entry) : cube_time(entry, chip_);
-        queued.after_own = after_own_;
-        queued.tile_by_tile = record.op == Op::Mmad && (record.flag_id & kUnitFlag) != 0;
+        state.copies.push(GlobalCopy(entry));
+        return;
     }
+    queued.kind = Kind::Work;
+    Work &work = state.works.push();
+    work.time = which == Pipe::V ? vector_time(entry) : cube_time(entry, chip_);
+    work.bytes = uint64_t{record.repeats} * record.burst_bytes;
+    work.op = record.op;
+    work.after_own = after_own_;
+    work.tile_by_tile = record.op == Op::Mmad && (record.flag_id & kUnitFlag) != 0;
 }
 
 bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
@@ -115,9 +116,9 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     full_ = state.waiting() >= queue_depth_ ? which : Pipe::S;
     if (full_ != Pipe::S) return false;
     // A place is free once the instruction `depth` before this one has started.
-    if (state.issued >= queue_depth_) scalar_time_ = std::max(scalar_time_, state.place(state.issued - queue_depth_).started);
+    if (state.issued >= queue_depth_) scalar_time_ = std::max(scalar_time_, state.place(state.issued - queue_depth_).time);
     if (state.waiting() == 0) look_at(which);
-    fill_in(state.place(state.issued), entry, which);
+    fill_in(state, state.place(state.issued), entry, which);
     ++state.issued;
     return true;
 }
@@ -164,11 +165,11 @@ bool Core::issue_scalar(const Entry &entry) {
     switch (record.op) {
         case Op::ScalarAccess: return issue_access(entry);
         case Op::SetFlag:
-            flags_[entry.flag].raised_at.push(scalar_time_);
+            flags_[entry.flag].push(scalar_time_);
             look_at(target);
             return true;
         case Op::WaitFlag: {
-            Ring<double> &raised = flags_[entry.flag].raised_at;
+            Ring<double> &raised = flags_[entry.flag];
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
             raised.pop();
@@ -207,7 +208,7 @@ void Core::end_block() {
     if (records_->next()) throw std::runtime_error("malformed trace: a block goes on after its end");
     block_done_ = true;
     active_ = false;
-    classes_ = (1u << static_cast<uint32_t>(ScalarClass::Fetched)) - 1;
+    paid_classes_ = static_cast<uint32_t>(ScalarClass::Fetched);
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
@@ -236,17 +237,18 @@ void Core::take_flag(const Entry &entry) {
     if (orders_scalars_) scalar_order_.flag(entry.record);
 }
 
+// What the scalar unit takes for a record and its own work before it.
+double Core::scalar_cycles(const ScalarCounts &counts) const {
+    double cycles = chip_.issue_cycles;
+    for (uint32_t i = 0; i < paid_classes_; ++i) cycles += counts[i] * chip_.scalar_cycles[i];
+    return cycles;
+}
+
 // The scalar unit's own work on a record is paid once, when it comes to it.
 void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
-    const Record &record = entry.record;
-    double cycles = chip_.issue_cycles;
-    for (uint32_t classes = entry.scalar_classes & classes_; classes != 0; classes &= classes - 1) {
-        const auto i = static_cast<uint32_t>(__builtin_ctz(classes));
-        cycles += record.scalar[i] * chip_.scalar_cycles[i];
-    }
-    work(cycles);
+    work(records_->scalar_cycles([this](const ScalarCounts &counts) { return scalar_cycles(counts); }));
     if (entry.flag != 0) return take_flag(entry);
     shared_.coverage.mark(id_, entry);
     order_vectors();
@@ -273,10 +275,11 @@ bool Core::issue_some() {
 }
 
 double Core::advance(double now) {
-    if (next_start() <= now) to_look_at_ |= timed_heads_;
+    if (next_start_ <= now) to_look_at_ |= timed_heads_;
     do run_pipes(now);
     while (issue_some());
-    return next_start();
+    next_start_ = first_start();
+    return next_start_;
 }
 
 }  // namespace asim

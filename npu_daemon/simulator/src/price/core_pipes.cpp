@@ -11,8 +11,7 @@ Pipe lowest_of(uint32_t pipes) { return static_cast<Pipe>(__builtin_ctz(pipes));
 }  // namespace
 
 void Core::count_traffic(const GlobalCopy &copy, const CacheTraffic &traffic) {
-    const uint64_t bytes = uint64_t{copy.bursts} * copy.burst_bytes;
-    (copy.writes() ? counters_.written_bytes : counters_.read_bytes) += bytes;
+    (copy.writes() ? counters_.written_bytes : counters_.read_bytes) += copy.bytes();
     (copy.writes() ? counters_.write_traffic : counters_.read_traffic) += traffic;
     const bool through = copy.writes() && copy.bypasses_l2();
     counters_.main_written_bytes += traffic.written_back_bytes + (through ? traffic.miss_bytes : 0.0);
@@ -27,10 +26,9 @@ void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
 
 // A flag goes to whom it concerns when what was issued before it has ended.
 void Core::set_flag(PipeState &state, Queued &head) {
-    head.started = head.issued;
-    const double raised = std::max(head.issued, state.drained_at);
+    const double raised = std::max(head.time, state.drained_at);
     if (head.kind == Kind::Set) {
-        flags_[head.flag].raised_at.push(raised);
+        flags_[head.flag].push(raised);
         look_at(head.target);
     } else {
         state.raised.front().time = raised;
@@ -41,69 +39,77 @@ void Core::set_flag(PipeState &state, Queued &head) {
 
 // Passes a flag that is awaited, or a barrier; says whether that can be done.
 bool Core::pass(PipeState &state, Queued &head) {
-    const double could_start = std::max(head.issued, state.free_at);
+    const double could_start = std::max(head.time, state.free_at);
     if (head.kind == Kind::Wait) {
-        Ring<double> &raised = flags_[head.flag].raised_at;
+        Ring<double> &raised = flags_[head.flag];
         if (raised.empty()) return false;       // whoever raises it looks at this pipe
-        head.started = std::max(could_start, raised.front() + chip_.flag_cycles);
-        state.free_at = head.started;
+        head.time = std::max(could_start, raised.front() + chip_.flag_cycles);
+        state.free_at = head.time;
         raised.pop();
     } else {
-        head.started = std::max(could_start, state.drained_at);
-        state.free_at = head.started + head.time.busy_cycles;
+        head.time = std::max(could_start, state.drained_at);
+        state.free_at = head.time + state.works.front().time.busy_cycles;
+        state.works.pop();
     }
-    state.wait_cycles += head.started - could_start;
+    state.wait_cycles += head.time - could_start;
     return true;
 }
 
 // Starts an instruction that follows nothing whose end is unknown, and a copy if its time has come; says whether it did.
 bool Core::start_instruction(PipeState &state, Pipe which, Queued &head, double now) {
-    const double could_start = std::max(head.issued, state.free_at);
+    const bool copy = head.kind == Kind::Copy;
+    const double could_start = std::max(head.time, state.free_at);
     // Behind the compiler's barrier, which takes as long as one of the kernel's own.
-    double start = head.after_own ? std::max(could_start, state.drained_at) + chip_.issue_cycles : could_start;
+    const bool after_own = !copy && state.works.front().after_own;
+    double start = after_own ? std::max(could_start, state.drained_at) + chip_.issue_cycles : could_start;
+    const double unit_cycles = which == Pipe::FIX ? state.unit_cycles.front() : 0;
     if (head.follows != 0) {
-        const double followed = unfinished_.ready(which, head.follows, chip_.flag_cycles, head.unit_cycles);
+        const double followed = unfinished_.ready(which, head.follows, chip_.flag_cycles, unit_cycles);
         if (followed == kNever) {
             awaiting_heads_ |= bit(which);
             return false;
         }
         start = std::max(start, followed);
     }
-    if (start > now && head.kind == Kind::Copy) {
+    if (start > now && copy) {
         timed_heads_ |= bit(which);
         state.head_start = start;
         return false;
     }
     unfinished_.release(which, head.follows);
-    head.started = start;
+    if (which == Pipe::FIX) state.unit_cycles.pop();
+    head.time = start;
     state.wait_cycles += start - could_start;
     ++state.instructions;
     // It waits for flags and for others before it has its pipe, except that a copy out of L0C with the unit flag waits in the
     // pipe for the tiles of the multiplication.
-    state.has_pipe_from = head.unit_cycles > 0 ? could_start : start;
-    head.kind == Kind::Copy ? start_copy(state, which, head) : start_work(state, which, head);
+    state.has_pipe_from = unit_cycles > 0 ? could_start : start;
+    copy ? start_copy(state, which, start) : start_work(state, which, start);
     return true;
 }
 
-void Core::start_work(PipeState &state, Pipe which, const Queued &head) {
-    state.free_at = head.started + head.time.busy_cycles;
-    const double done = std::max(state.drained_at, state.free_at + head.time.latency_cycles);
-    busy(which, head.op, std::max(state.has_pipe_from, state.drained_at), done, head.bytes);
+void Core::start_work(PipeState &state, Pipe which, double start) {
+    const Work work = state.works.front();
+    state.works.pop();
+    state.free_at = start + work.time.busy_cycles;
+    const double done = std::max(state.drained_at, state.free_at + work.time.latency_cycles);
+    busy(which, work.op, std::max(state.has_pipe_from, state.drained_at), done, work.bytes);
     state.drained_at = done;
-    finish(which, head.started, done, head.tile_by_tile);
+    finish(which, start, done, work.tile_by_tile);
 }
 
-void Core::start_copy(PipeState &state, Pipe which, const Queued &head) {
-    const Demand demand = shared_.memory.demand_of(head.started, state.copies.front());
-    count_traffic(state.copies.front(), demand.traffic);
-    state.copies.pop();
+void Core::start_copy(PipeState &state, Pipe which, double start) {
+    const GlobalCopy &copy = state.copies.front();
+    const Demand demand = shared_.memory.demand_of(start, copy);
+    count_traffic(copy, demand.traffic);
     state.copying = true;
-    state.copy_op = head.op;
-    state.copy_bytes = head.bytes;
+    state.copy_op = copy.op;
+    state.copy_bytes = copy.bytes();
+    state.copies.pop();
     state.copy_latency = demand.latency_cycles;
-    state.copy_until = head.started + demand.least_cycles;
-    state.free_at = head.started;
-    shared_.memory.start(head.started, demand, id_ * kPipeCount + static_cast<uint32_t>(which));
+    state.copy_until = start + demand.least_cycles;
+    state.free_at = start;
+    shared_.memory.start(start, demand, id_ * kPipeCount + static_cast<uint32_t>(which));
 }
 
 // The instruction has an end: a head that has to follow it may have a start.
@@ -157,7 +163,7 @@ void Core::copy_finished(Pipe which, double now) {
 }
 
 // When the first of the copies starts that wait for nothing but their time.
-double Core::next_start() const {
+double Core::first_start() const {
     double first = kNever;
     for (uint32_t heads = timed_heads_; heads != 0; heads &= heads - 1) {
         first = std::min(first, pipes_[static_cast<size_t>(lowest_of(heads))].head_start);

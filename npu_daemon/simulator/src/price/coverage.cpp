@@ -11,12 +11,12 @@ namespace {
 constexpr uint64_t kScalarReadBytes = 64;  // a data cache line
 constexpr uint64_t kAllocationUnit = 32;   // aclrtMalloc rounds up to it, and adds one
 constexpr uint64_t kMostSlackBytes = 544;  // of an allocation (runtime/gm.cpp)
+constexpr size_t kMostStretches = 1 << 14;
 
 }  // namespace
 
 TouchedBytes::TouchedBytes(const TensorRange &range)
-    : begin_(range.address), end_(range.address + range.bytes), output_(range.output),
-      bits_((range.bytes + kWordBits - 1) / kWordBits) {}
+    : begin_(range.address), end_(range.address + range.bytes), output_(range.output) {}
 
 void TouchedBytes::mark_copy(uint32_t core, uint64_t address, uint64_t bytes) {
     if (address >= begin_ && address < end_ + kMostSlackBytes && address + bytes > end_) {
@@ -40,13 +40,41 @@ void TouchedBytes::mark(uint32_t core, uint64_t address, uint64_t bytes) {
 }
 
 void TouchedBytes::put_away(Stretch &last) {
-    if (last.begin < last.end) set_bits(bits_.data(), last.begin - begin_, last.end - begin_);
+    if (last.begin < last.end) bits_.empty() ? stretches_.push_back(last) : set_bits_of(last);
     last = {};
+    if (stretches_.size() < kMostStretches) return;
+    merge();
+    if (stretches_.size() > kMostStretches / 2) use_bits();
+}
+
+void TouchedBytes::set_bits_of(const Stretch &stretch) { set_bits(bits_.data(), stretch.begin - begin_, stretch.end - begin_); }
+
+// Makes one of stretches that overlap or meet.
+void TouchedBytes::merge() {
+    std::sort(stretches_.begin(), stretches_.end(), [](const Stretch &a, const Stretch &b) { return a.begin < b.begin; });
+    size_t merged = 0;
+    for (const Stretch &stretch : stretches_) {
+        if (merged > 0 && stretch.begin <= stretches_[merged - 1].end) {
+            stretches_[merged - 1].end = std::max(stretches_[merged - 1].end, stretch.end);
+        } else {
+            stretches_[merged++] = stretch;
+        }
+    }
+    stretches_.resize(merged);
+}
+
+// Bits take the place of stretches where merging does not halve their number.
+void TouchedBytes::use_bits() {
+    bits_.resize((end_ - begin_ + kWordBits - 1) / kWordBits);
+    for (const Stretch &stretch : stretches_) set_bits_of(stretch);
+    stretches_.clear();
 }
 
 TensorCoverage TouchedBytes::coverage() {
     for (Stretch &last : last_) put_away(last);
+    merge();
     uint64_t touched = 0;
+    for (const Stretch &stretch : stretches_) touched += stretch.end - stretch.begin;
     for (const uint64_t word : bits_) touched += static_cast<uint64_t>(__builtin_popcountll(word));
     const uint64_t bytes = end_ - begin_;
     const uint64_t promised = (0 - bytes) % kAllocationUnit + kAllocationUnit;

@@ -5,7 +5,7 @@
 namespace asim {
 
 L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes)
-    : line_bytes_(line_bytes), line_bits_(static_cast<uint32_t>(__builtin_ctzll(line_bytes))), capacity_lines_(capacity_bytes / line_bytes), lines_(capacity_lines_) {}
+    : line_bytes_(line_bytes), line_bits_(static_cast<uint32_t>(__builtin_ctzll(line_bytes))), capacity_lines_(capacity_bytes / line_bytes), lines_(kFewLines, capacity_lines_) {}
 
 std::vector<CachedLine> L2Cache::contents() const {
     std::vector<CachedLine> lines;

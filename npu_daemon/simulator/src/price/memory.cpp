@@ -25,7 +25,7 @@ bool odd_rows(const GlobalCopy &copy) {
 // Rows that begin in the line in which the row before ends. Requests for one line are served in turn (asc-devkit, guide:
 // avoid access to the same address): each such row waits as a copy of its own does.
 uint32_t rows_in_turn(const GlobalCopy &copy, uint64_t line_bytes) {
-    if (copy.stride % line_bytes == 0 || copy.stride >= copy.burst_bytes + line_bytes) return 0;
+    if (copy.bursts <= 1 || copy.stride % line_bytes == 0 || copy.stride >= copy.burst_bytes + line_bytes) return 0;
     uint32_t rows = 0;
     for (uint64_t row = 1; row < copy.bursts; ++row) {
         const uint64_t begin = copy.address + row * copy.stride;

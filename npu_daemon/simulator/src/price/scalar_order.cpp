@@ -6,7 +6,7 @@ namespace asim {
 
 namespace {
 
-constexpr size_t kRemembered = 64;      // uses; beyond, they count as one that covers them all
+constexpr size_t kRememberedUses = 64;      // uses; beyond, they count as one that covers them all
 constexpr size_t kTried = 2;            // uses that a repeated one is looked for among
 constexpr auto kScalar = static_cast<uint8_t>(Pipe::S);
 constexpr auto kAll = static_cast<uint8_t>(Pipe::ALL);
@@ -16,7 +16,7 @@ bool in_ub(const Operand &operand) { return operand.space == static_cast<uint64_
 }  // namespace
 
 void ScalarOrder::Uses::add(const Use &use) {
-    if (next_ - first_ == kRemembered) return merge(use);
+    if (next_ - first_ == kRememberedUses) return merge(use);
     if (repeats(use)) return;
     uses_.push_back({use, next_++});
     expected_ = uses_.size();
@@ -25,9 +25,7 @@ void ScalarOrder::Uses::add(const Use &use) {
 // One that covers them all and `use` takes their place.
 void ScalarOrder::Uses::merge(const Use &use) {
     Use all = use;
-    for (const Last &last : uses_) {
-        all = {std::min(all.begin, last.use.begin), std::max(all.end, last.use.end), all.written || last.use.written};
-    }
+    for (const Last &last : uses_) all = all.covering(last.use);
     clear();
     uses_.push_back({all, next_++});
 }
@@ -46,7 +44,7 @@ bool ScalarOrder::Uses::repeats(const Use &use) {
 
 bool ScalarOrder::Uses::order(const Use &now) const {
     return std::any_of(uses_.begin(), uses_.end(), [&](const Last &last) {
-        return last.use.begin < now.end && now.begin < last.use.end && (last.use.written || now.written);
+        return now.overlaps(last.use) && (last.use.written | now.written) != 0;
     });
 }
 
@@ -69,12 +67,12 @@ void ScalarOrder::clear() {
 
 // Beyond what is remembered, writes count as one that covers them all, which a pipe comes after if it did so for all.
 void ScalarOrder::Written::add(const Use &use) {
-    if (since.size() == kRemembered) {
-        const auto count = [](size_t &of_them) { of_them = of_them == kRemembered ? 1 : 0; };
+    if (since.size() == kRememberedUses) {
+        const auto count = [](uint8_t &of_them) { of_them = of_them == kRememberedUses ? 1 : 0; };
         Use all = use;
-        for (const Use &one : since) all = {std::min(all.begin, one.begin), std::max(all.end, one.end), true};
+        for (const Use &one : since) all = all.covering(one);
         since.assign(1, all);
-        for (size_t &pipe : ordered) count(pipe);
+        for (uint8_t &pipe : ordered) count(pipe);
         for (auto &source : announced) std::for_each(source.begin(), source.end(), count);
     }
     since.push_back(use);
@@ -89,7 +87,7 @@ void ScalarOrder::Written::clear() {
 // Whether `now`, a use of that pipe, has to come after one that the pipe need not come after yet.
 bool ScalarOrder::Written::order(const Use &now, size_t pipe) const {
     return std::any_of(since.begin() + static_cast<std::ptrdiff_t>(ordered[pipe]), since.end(),
-                       [&](const Use &use) { return use.begin < now.end && now.begin < use.end; });
+                       [&](const Use &use) { return now.overlaps(use); });
 }
 
 void ScalarOrder::flag(const Record &record) {
@@ -97,8 +95,10 @@ void ScalarOrder::flag(const Record &record) {
     const bool set = record.op == Op::SetFlag;
     if (target == kScalar) {
         set ? others_[source].announce() : others_[source].forget_announced();
+    } else if (own_.since.empty()) {
+        return;
     } else if (set) {
-        own_.announced[source][target] = source == kScalar ? own_.since.size() : own_.ordered[source];
+        own_.announced[source][target] = source == kScalar ? own_.count() : own_.ordered[source];
     } else {
         own_.ordered[target] = std::max(own_.ordered[target], own_.announced[source][target]);
     }
@@ -107,14 +107,14 @@ void ScalarOrder::flag(const Record &record) {
 bool ScalarOrder::scalar_access(const Entry &entry) {
     const Operand &operand = entry.operands[0];
     if (!in_ub(operand)) return false;
-    const Use now{operand.address, operand.address + operand.extent_bytes, entry.record.repeats == 1};
+    const Use now(operand, entry.record.repeats == 1);
     bool inserted = false;
     for (Uses &uses : others_) {
         if (!uses.order(now)) continue;
         uses.clear();
         inserted = true;
     }
-    if (now.written) own_.add(now);
+    if (now.written != 0) own_.add(now);
     return inserted;
 }
 
@@ -124,11 +124,11 @@ bool ScalarOrder::instruction(const Entry &entry) {
     for (uint32_t i = 0; i < entry.record.operands; ++i) {
         const Operand &operand = entry.operands[i];
         if (!in_ub(operand)) continue;
-        const Use now{operand.address, operand.address + operand.extent_bytes, i == 0};
+        const Use now(operand, i == 0);
         inserted |= !own_.since.empty() && own_.order(now, pipe);
         others_[pipe].add(now);
     }
-    if (inserted) own_.ordered[pipe] = own_.since.size();
+    if (inserted) own_.ordered[pipe] = own_.count();
     return inserted;
 }
 

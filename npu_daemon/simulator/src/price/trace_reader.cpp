@@ -132,27 +132,26 @@ uint16_t Cursor::number_of_flag(const Record &record) {
 }
 
 // Counts that are not as they were.
-void Cursor::read_scalar(Entry &entry) {
+void Cursor::read_scalar(Site &site) {
     const uint64_t changed = number();
     check(changed >> kScalarClassCount == 0, "unknown class of scalar work");
     for (uint32_t i = 0; i < kScalarClassCount; ++i) {
         if ((changed >> i & 1) == 0) continue;
-        entry.record.scalar[i] = static_cast<uint32_t>(number());
-        entry.scalar_classes = (entry.scalar_classes & ~(1u << i)) | (entry.record.scalar[i] != 0 ? 1u << i : 0);
+        site.scalar[i] = static_cast<uint32_t>(number());
     }
+    site.scalar_cycles = kUnknownCycles;
 }
 
 void Cursor::read_record() {
     Site site;
-    site.entry.record = {};
-    take(&site.entry.record, kRecordHeadBytes);
+    take(&site.entry.record, sizeof site.entry.record);
     check_record(site.entry.record);
     take(site.entry.operands, site.entry.record.operands * sizeof(Operand));
     check_operands(site.entry);
-    read_scalar(site.entry);
+    read_scalar(site);
     site.entry.pipe = pipe_of(site.entry.record);
     if (is_flag(site.entry.record.op)) site.entry.flag = number_of_flag(site.entry.record);
-    const auto index = static_cast<uint32_t>(site_count_++ % kMaxSites);
+    const auto index = static_cast<uint16_t>(site_count_++ % kMaxSites);
     if (index == sites_.size()) {
         sites_.push_back(site);
     } else {
@@ -164,7 +163,7 @@ void Cursor::read_record() {
 
 void Cursor::read_changes(uint64_t index) {
     check(index < sites_.size(), "unknown site");
-    if (last_ != kNoSite) sites_[last_].entry.next = static_cast<uint32_t>(index);
+    if (last_ != kNoSite) sites_[last_].entry.next = static_cast<uint16_t>(index);
     last_ = static_cast<uint32_t>(index);
     Site &site = sites_[index];
     uint8_t mask;
@@ -173,11 +172,11 @@ void Cursor::read_changes(uint64_t index) {
         const uint64_t difference = (mask & 1u << i) == 0 ? 0 : number();
         site.move(i, (site.foreseen(i) + (difference >> 1 ^ (0 - (difference & 1)))) & kAddressMask);
     }
-    if ((mask & kScalarChanged) != 0) read_scalar(site.entry);
+    if ((mask & kScalarChanged) != 0) read_scalar(site);
 }
 
 void Cursor::follow() {
-    const uint32_t next = sites_[last_].entry.next;
+    const uint16_t next = sites_[last_].entry.next;
     if (next == kNoSite) fail("nothing is foreseen");
     last_ = next;
     sites_[last_].move_as_foreseen();

@@ -7,10 +7,9 @@ namespace asim {
 
 namespace {
 
-constexpr size_t kDropped = 8;      // ranges at a time
 constexpr uint32_t kEnds = 16;      // that a pipe keeps without a look at whether somebody needs them
 
-// Calls f(space, begin, end, written) for the bytes that each operand touches, sources first: they are what other pipes have
+// Calls f(space, begin, bytes, written) for the bytes that each operand touches, sources first: they are what other pipes have
 // touched last. Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.
 template <typename F>
 void for_each_range(const Entry &entry, F f) {
@@ -21,33 +20,31 @@ void for_each_range(const Entry &entry, F f) {
         const Operand &operand = entry.operands[i];
         const bool gaps = in_bursts && operand.space == static_cast<uint64_t>(Space::Gm) && operand.stride != record.burst_bytes;
         if (gaps || operand.extent_bytes == 0) continue;
-        f(operand.space, operand.address, operand.address + operand.extent_bytes, i == 0 && writes_first);
+        f(operand.space, operand.address, operand.extent_bytes, i == 0 && writes_first);
     }
 }
 
 }  // namespace
 
-// Drops what is forgotten at the front.
-void Unfinished::Ranges::make_room() {
-    all_.erase(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(first_));
-    first_ = 0;
+void Unfinished::Ranges::forget(uint32_t unfinished) {
+    const auto past = [unfinished](const Range &range) { return range.number < unfinished; };
+    all_.erase(all_.begin(), std::partition_point(all_.begin(), all_.end(), past));
+    kept_ = std::max(kFewest, 2 * all_.size());
     lowest_ = ~0ull;
     highest_ = 0;
     for (const Range &left : all_) widen(left);
 }
 
 void Unfinished::Ranges::add(const Range &range, uint32_t unfinished) {
-    while (first_ < all_.size() && all_[first_].number < unfinished) ++first_;
-    if (first_ >= kDropped && 2 * first_ >= all_.size()) make_room();
+    if (all_.size() == kept_) forget(unfinished);
     all_.push_back(range);
     widen(range);
 }
 
-uint32_t Unfinished::Ranges::behind_latest(uint64_t begin, uint64_t end, bool written, uint32_t from) const {
-    if (begin >= highest_ || lowest_ >= end) return from;
-    for (size_t i = all_.size(); i > first_ && all_[i - 1].number >= from; --i) {
-        const Range &other = all_[i - 1];
-        if (begin < other.end && other.begin < end && (written || other.written)) return other.number + 1;
+uint32_t Unfinished::Ranges::behind_latest(const Range &range, uint32_t from) const {
+    if (range.begin >= highest_ || lowest_ >= range.end()) return from;
+    for (size_t i = all_.size(); i > 0 && all_[i - 1].number >= from; --i) {
+        if (range.conflicts(all_[i - 1])) return all_[i - 1].number + 1;
     }
     return from;
 }
@@ -70,7 +67,7 @@ uint32_t Unfinished::find_latest(const Range &range, uint64_t space, Pipe pipe, 
     uint32_t found = 0;
     for (uint32_t pipes = pipes_in_[space] & ~bit(pipe); pipes != 0; pipes &= pipes - 1) {
         const uint32_t other = lowest(pipes);
-        const uint32_t behind = ranges_[space][other].behind_latest(range.begin, range.end, range.written, from[other]);
+        const uint32_t behind = ranges_[space][other].behind_latest(range, from[other]);
         if (behind == from[other]) continue;
         from[other] = behind;
         found |= 1u << other;
@@ -85,8 +82,8 @@ uint32_t Unfinished::add(const Entry &entry, Pipe pipe, double now) {
     Numbers from;
     for (size_t other = 0; other < from.size(); ++other) from[other] = own.followed[other] > past_[other] ? own.followed[other] : past_[other];
     uint32_t found = 0;
-    for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
-        const Range range{begin, end, own.issued, written};
+    for_each_range(entry, [&](uint64_t space, uint64_t begin, uint32_t bytes, bool written) {
+        const Range range{begin, written, bytes, own.issued};
         found |= find_latest(range, space, pipe, from);
         pipes_in_[space] |= bit(pipe);
         ranges_[space][static_cast<size_t>(pipe)].add(range, past_[static_cast<size_t>(pipe)]);
@@ -151,8 +148,8 @@ std::optional<double> Unfinished::end_before(const Entry &access, double now) {
     pass(now);
     Numbers from = past_;
     uint32_t found = 0;
-    for_each_range(access, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
-        found |= find_latest({begin, end, 0, written}, space, Pipe::S, from);
+    for_each_range(access, [&](uint64_t space, uint64_t begin, uint32_t bytes, bool written) {
+        found |= find_latest({begin, written, bytes, 0}, space, Pipe::S, from);
     });
     double end = 0;
     for (; found != 0; found &= found - 1) {

@@ -4,7 +4,7 @@ namespace asim {
 
 namespace {
 
-constexpr size_t kRemembered = 64;      // results that are not yet there cannot be more
+constexpr size_t kRememberedResults = 64;      // results that are not yet there cannot be more
 
 bool overlaps(const Operand &a, const Operand &b) {
     return a.extent_bytes > 0 && b.extent_bytes > 0 && a.space == b.space && a.address < b.address + b.extent_bytes &&
@@ -24,7 +24,7 @@ bool VectorOrder::follows(const Entry &entry) const {
 
 bool VectorOrder::next(const Entry &entry) {
     const bool inserted = follows(entry);
-    if (inserted || written_.size() == kRemembered) written_.clear();
+    if (inserted || written_.size() == kRememberedResults) written_.clear();
     if (entry.record.operands > 0) written_.push_back(entry.operands[0]);
     return inserted;
 }

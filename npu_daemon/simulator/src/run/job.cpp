@@ -78,6 +78,7 @@ Job parse_job(const std::string &path) {
         {"workspace_bytes", [&](auto &words) { words >> job.workspace_bytes; }},
         {"record_limit", [&](auto &words) { words >> job.record_limit; }},
         {"time_limit_ms", [&](auto &words) { words >> job.time_limit_ms; }},
+        {"wall_limit_ms", [&](auto &words) { words >> job.wall_limit_ms; }},
         {"rerun", [&](auto &words) { words >> job.rerun; }},
         {"locate", [&](auto &words) { job.locations.push_back(parse_location(words)); }},
         {"located_launch", [&](auto &words) { words >> job.located_launch; }},

@@ -47,7 +47,8 @@ struct Job {
     uint64_t tiling_key = 0;
     uint64_t workspace_bytes = 0;
     uint64_t record_limit = 0;
-    uint32_t time_limit_ms = 0;
+    uint32_t time_limit_ms = 0;         // of CPU time
+    uint32_t wall_limit_ms = 0;
     uint32_t rerun = 0;
     bool tells_reached = false;         // print which marked blocks were reached
     bool price_only = false;            // matrix products are not computed: outputs mean nothing
@@ -58,8 +59,8 @@ struct Job {
 
 // Lines: `kernel|cube_kernel|trace|outputs|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `soc_version NAME`,
 // `block_dim|aiv_cores|aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|bias_table_bytes|fixpipe_buffer_bytes|tiling_key|
-// workspace_bytes|record_limit|time_limit_ms|rerun|price_only|tells_reached|located_launch N`, `locate BLOCK ORDINAL`, `parameter NAME plain|list|absent`, and after a
-// parameter one line for each tensor: `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-OFFSET|- EXTENT...`. Throws
+// workspace_bytes|record_limit|time_limit_ms|wall_limit_ms|rerun|price_only|tells_reached|located_launch N`, `locate BLOCK ORDINAL`,
+// `parameter NAME plain|list|absent`, and after a parameter one line for each tensor: `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-OFFSET|- EXTENT...`. Throws
 // std::runtime_error on anything else.
 Job parse_job(const std::string &path);
 

@@ -198,7 +198,7 @@ void execute(const Job &job) {
     check_built(shape, vector, cube);
     open_trace(trace, shape.group_count * shape.composition.cores(), shape.composition, job.record_limit);
     for (const Location &location : job.locations) locate_record(location.block, location.ordinal);
-    install_handlers(job.time_limit_ms);
+    install_handlers(job.time_limit_ms, job.wall_limit_ms);
     g_tiling_key = job.tiling_key;
     run_blocks(shape, [&] {
         const auto *passed = static_cast<uint8_t *const *>(push_on_data_stack(arguments.data(), arguments.size() * sizeof arguments[0]));

@@ -170,6 +170,11 @@ void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint3
                    uint32_t dst_stride_bytes, uint32_t src_stride_bytes) {
     CopyShape shape{burst_count, burst_bytes, 0, dst_stride_bytes};
     check_shape("DataCopy(UB->UB)", shape);
+    if (burst_bytes == 0) {
+        fault(FaultKind::RuntimeFault, "DataCopy(UB->UB)",
+              "copies less than a data block: within the unified buffer, whole blocks of %u bytes are copied, and the vector unit of a device ends "
+              "with an exception where there is none", kUbBlockBytes);
+    }
     Operand destination = ub_operand("DataCopy(UB->UB)", "dst", dst, shape, burst_bytes);
     shape.ub_stride_bytes = src_stride_bytes;
     Operand origin = ub_operand("DataCopy(UB->UB)", "src", src, shape, burst_bytes);

@@ -50,7 +50,7 @@ void estimated(const char *call, const char *within) {
     if (!is_news(Warning::Estimate)) return;
     char kind[32], message[160];
     snprintf(kind, sizeof kind, "estimate %s", within);
-    snprintf(message, sizeof message, "%s is an estimate: its page says that it misses %s of the value; use Div, and Sqrt, where more is asked for", call,
+    snprintf(message, sizeof message, "%s is an estimate of eight bits, up to %s of the value off; use Div, and Sqrt, where more is asked for", call,
              within);
     void *frames[kMaxFrames];
     write_warning(kind, call, message, frames, backtrace(frames, kMaxFrames));

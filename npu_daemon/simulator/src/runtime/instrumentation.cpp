@@ -56,8 +56,9 @@ int asim_memcmp(const void *first, const void *second, uint64_t bytes) {
     return std::memcmp(first, second, bytes);
 }
 
-// Work on addresses alone, of the classes Integer and Multiply, needs no loaded value.
-constexpr uint32_t kBitsOfAddresses = 16;
+// Work on addresses alone, of the classes Integer and Multiply, needs no loaded value. Counts have a byte each, in their order.
+static_assert(asim::ScalarClass::Integer < asim::ScalarClass::Multiply && asim::ScalarClass::Multiply < asim::ScalarClass::Divide);
+constexpr uint32_t kBitsOfAddresses = 8 * static_cast<uint32_t>(asim::ScalarClass::Divide);
 
 // The library lies at whole pages, so that which places share a bit does not depend on where that is.
 void asim_count(uint64_t packed) {

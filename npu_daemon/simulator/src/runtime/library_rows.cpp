@@ -51,6 +51,26 @@ void spread_blocks(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks
 
 }  // namespace
 
+namespace {
+
+const char *name_of(ComposedCall call) {
+    switch (call) {
+        case ComposedCall::ReduceSum: return "ReduceSum";
+        case ComposedCall::ReduceMax: return "ReduceMax";
+        case ComposedCall::ReduceMin: return "ReduceMin";
+        case ComposedCall::ReduceMean: return "ReduceMean";
+        default: return "Xor";
+    }
+}
+
+}  // namespace
+
+void check_matrix(ComposedCall call, Matrix shape) { check_rows(name_of(call), shape.rows, shape.columns); }
+
+void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes) {
+    if (scratch.bytes < needed_bytes) too_little(name_of(call), scratch, needed_bytes);
+}
+
 template <typename Bits>
 void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
     const LibraryCall call;
@@ -102,18 +122,14 @@ void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, S
     for (uint32_t row = 0; row < shape.rows; ++row) {
         uint8_t *from = mutable_bytes(src) + uint64_t{row} * stride * sizeof(T);
         uint32_t left = shape.columns;
-        while (left > lanes) {      // each pass leaves one sum a repeat
-            const uint32_t full = left / lanes, rest = left % lanes, sums = full + (rest > 0 ? 1 : 0);
+        while (left > lanes) {      // each pass leaves one sum a repeat, the last of them of what is left
+            const uint32_t sums = (left + lanes - 1) / lanes;
             if (sums * sizeof(T) > scratch.bytes) too_little("Sum", scratch, sums * sizeof(T));
-            whole_reduce<T>(Reduction::Sum, {scratch.base, 1}, {from}, Shape::leading(lanes, full));
-            if (rest > 0) {
-                whole_reduce<T>(Reduction::Sum, {scratch.base + full * sizeof(T), 1}, {from + uint64_t{full} * kRepeatBytes},
-                                Shape::leading(rest, 1));
-            }
+            whole_reduce<T>(Reduction::Sum, {scratch.base, 1}, {from}, Shape::first(left));
             from = scratch.base;
             left = sums;
         }
-        whole_reduce<T>(Reduction::Sum, {dst + row * sizeof(T), 1}, {from}, Shape::leading(left, 1));
+        whole_reduce<T>(Reduction::Sum, {dst + row * sizeof(T), 1}, {from}, Shape::first(left));
     }
 }
 

@@ -1,4 +1,4 @@
-// Softmax: maximum, difference, exponential, sum and quotient, eight rows at a time, in float.
+// Softmax: maximum, difference, exponential, sum and quotient, up to eight rows at a time, in float.
 #include "asim/semantics/softmax.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "asim/semantics/reduce.h"
 #include "asim/semantics/steps.h"
 #include "row_bounds.h"
+#include "softmax_sequence.h"
 
 namespace asim {
 
@@ -22,6 +23,7 @@ struct Group {
     uint8_t *blocks;        // the same as one data block a row
     uint8_t *partial;       // numbers on the way to one of a row
     uint8_t *wide;          // the rows in float, when the tensor is not
+    uint32_t rows;
 };
 
 uint32_t wide_row_bytes(uint32_t columns) {
@@ -30,13 +32,16 @@ uint32_t wide_row_bytes(uint32_t columns) {
 
 Group split(Scratch scratch, uint32_t columns, bool converts) {
     const uint32_t partial_bytes = std::max(kRepeatBytes, wide_row_bytes((columns + kLanes - 1) / kLanes));
-    const uint64_t needed = kUbBlockBytes + kRepeatBytes + uint64_t{partial_bytes} + (converts ? kRows * wide_row_bytes(columns) : 0);
+    const uint32_t wide_bytes = converts ? wide_row_bytes(columns) : 0;
+    const uint64_t numbers = kUbBlockBytes + kRepeatBytes + uint64_t{partial_bytes}, needed = numbers + wide_bytes;
     if (needed > scratch.bytes) {
         fault(FaultKind::RuntimeFault, "SoftMax", "the temporary buffer has %u bytes, but the call needs at least %llu",
               scratch.bytes, static_cast<unsigned long long>(needed));
     }
     uint8_t *blocks = scratch.base + kUbBlockBytes;
-    return {scratch.base, blocks, blocks + kRepeatBytes, blocks + kRepeatBytes + partial_bytes};
+    const uint64_t rows = wide_bytes == 0 ? kRows : (scratch.bytes - numbers) / wide_bytes;
+    return {scratch.base, blocks, blocks + kRepeatBytes, blocks + kRepeatBytes + partial_bytes,
+            static_cast<uint32_t>(std::min<uint64_t>(rows, kRows))};
 }
 
 // One number of a row, at `to`.
@@ -173,14 +178,15 @@ void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, boo
     });
 }
 
+namespace {
+
 template <typename T>
-void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
-    const LibraryCall call;
+void softmax_values(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     constexpr bool converts = std::is_same_v<T, half>;
     check_rows("SoftMax", shape.rows, std::max(shape.columns, stride));
     const Group group = split(scratch, shape.columns, converts);
-    for (uint32_t done = 0; done < shape.rows; done += kRows) {
-        const Matrix part{std::min(kRows, shape.rows - done), shape.columns};
+    for (uint32_t done = 0; done < shape.rows; done += group.rows) {
+        const Matrix part{std::min(group.rows, shape.rows - done), shape.columns};
         const uint64_t offset = uint64_t{done} * stride * sizeof(T), reduced = uint64_t{done} * kUbBlockBytes;
         uint8_t *from = const_cast<uint8_t *>(src) + offset, *to = dst + offset;
         uint8_t *to_sums = sums ? sums + reduced : nullptr, *to_maxima = maxima ? maxima + reduced : nullptr;
@@ -199,6 +205,25 @@ void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, M
             softmax_group<T>(to, from, stride * sizeof(T), part, group, to_sums, to_maxima);
         }
     }
+}
+
+}  // namespace
+
+template <typename T>
+void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    constexpr bool wide = std::is_same_v<T, half>;
+    const LibraryCall call;
+    const SoftmaxRows rows{dst, src, maxima, sums, shape, stride, wide};
+    const uint32_t at_once = rows_at_once(rows, scratch);
+    // Maxima and sums of half rows take other steps; rows that are no whole data blocks are none of the library's.
+    if (at_once == 0 || (wide && sums != nullptr) || stride % (kUbBlockBytes / sizeof(T)) != 0) {
+        return softmax_values<T>(dst, sums, maxima, src, shape, stride, scratch);
+    }
+    {
+        const ValuesOnly values;
+        softmax_values<T>(dst, sums, maxima, src, shape, stride, scratch);
+    }
+    issue_softmax(rows, at_once, scratch);
 }
 
 template void softmax<half>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);

@@ -8,7 +8,15 @@ namespace {
 
 constexpr uint32_t kUnits[kSpaceCount] = {32, 1, 32, 512, 512, 64, 64, 64};  // docs/hardware.md section 1
 
+constexpr uint64_t kLargestOffset = 1 << 20;    // within a memory of a core
+
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// A tensor of a TBuf that nothing was handed out for begins at address 0.
+void check_handed_out(const char *call, const void *pointer) {
+    if (reinterpret_cast<uintptr_t>(pointer) >= kLargestOffset) return;
+    fault(FaultKind::RuntimeFault, call, "uses a tensor that has no memory: call TPipe::InitBuffer for its TBuf first");
+}
 
 }  // namespace
 
@@ -20,6 +28,7 @@ uint64_t checked_local(const char *call, const char *operand, Space space, const
     const LocalMemory &memory = block().memories[static_cast<int>(space)];
     const int64_t offset = static_cast<const uint8_t *>(pointer) - memory.base;
     if (offset < 0 || bytes > memory.bytes || static_cast<uint64_t>(offset) > memory.bytes - bytes) {
+        check_handed_out(call, pointer);
         const Space actual = local_space_of(pointer);
         if (actual != space && actual != Space::Gm) {
             fault(FaultKind::RuntimeFault, call, "%s must lie in %s, and lies in %s: check the tensor's position", operand,
@@ -33,6 +42,16 @@ uint64_t checked_local(const char *call, const char *operand, Space space, const
               operand, memory_name(space), static_cast<long long>(offset), unit_bytes);
     }
     return static_cast<uint64_t>(offset);
+}
+
+void fault_outside_ub(const char *call, const void *pointer, uint64_t bytes) {
+    check_handed_out(call, pointer);
+    const Block &self = block();
+    const int64_t offset = static_cast<const uint8_t *>(pointer) - self.ub;
+    fault(FaultKind::RuntimeFault, call, "touches unified buffer bytes [%lld, %lld), but this core has %u, of which InitBuffer handed out %llu: %s",
+          static_cast<long long>(offset), static_cast<long long>(offset + bytes), self.ub_bytes,
+          static_cast<unsigned long long>(self.ub_used_bytes),
+          self.ub_used_bytes > self.ub_bytes ? "unified buffer overflow, use a smaller tile or fewer buffers" : "the operand runs past its buffer");
 }
 
 void warn_of_overrun(const char *call, uint64_t offset, uint64_t bytes) {

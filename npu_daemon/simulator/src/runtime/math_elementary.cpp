@@ -64,14 +64,15 @@ ASIM_FORMULA(FasterGelu, 1, true) {
     steps.template two<Op::Div>(dst, src, divisor);
 }
 
-// x (sgn(x) (a (min(|x|, -b) + b)^2 + 0.5) + 0.5) with a = -0.1444 and b = -1.769
+// x (sgn(x) (a (min(|0.7071 x|, -b) + b)^2 + 0.5) + 0.5) with a = -0.1444 and b = -1.769
 ASIM_FORMULA(FasterGeluV2, 2, true) {
     constexpr float kTiny = 1e-7f;
     T *sign = piece[0], *curve = piece[1];
     steps.template by<Op::Adds>(sign, src, kTiny);
     steps.template one<Op::Abs>(curve, sign);
     steps.template two<Op::Div>(sign, sign, curve);
-    steps.template one<Op::Abs>(curve, src);
+    steps.template by<Op::Muls>(curve, src, 0.7071f);
+    steps.template one<Op::Abs>(curve, curve);
     steps.template by<Op::Mins>(curve, curve, 1.769f);
     steps.template by<Op::Adds>(curve, curve, -1.769f);
     steps.template two<Op::Mul>(curve, curve, curve);

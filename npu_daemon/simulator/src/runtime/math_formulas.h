@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "asim/semantics/steps.h"
+#include "math_sequences.h"
 
 namespace asim {
 
@@ -11,18 +12,20 @@ namespace asim {
 template <Function F>
 struct Formula;
 
+// Returns how many elements are a chunk.
 template <Function F, typename T>
-void math_native(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+uint32_t math_native(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
     const Pieces<T> pieces = divide<T>(Formula<F>::name, scratch, std::max(Formula<F>::pieces, 1u), count);
     for (uint32_t done = 0; done < count; done += pieces.elems) {
         const Steps<T> steps(std::min(pieces.elems, count - done));
         Formula<F>::apply(steps, reinterpret_cast<T *>(dst) + done, reinterpret_cast<const T *>(src) + done, pieces, parameter);
     }
+    return pieces.elems;
 }
 
 // Half operands in float: one more piece holds the converted operand and then the result.
 template <Function F>
-void math_widened(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+uint32_t math_widened(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
     const Pieces<float> pieces = divide<float>(Formula<F>::name, scratch, Formula<F>::pieces + 1, count);
     float *wide = pieces[Formula<F>::pieces];
     for (uint32_t done = 0; done < count; done += pieces.elems) {
@@ -34,15 +37,34 @@ void math_widened(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t co
         Formula<F>::apply(steps, wide, wide, pieces, parameter);
         cast<half, float>({dst + offset}, {wide_bytes}, Formula<F>::narrowing, shape);
     }
+    return pieces.elems;
 }
 
 template <Function F, typename T>
-void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+uint32_t math_formula(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
     if constexpr (std::is_same_v<T, half> && !Formula<F>::native) {
-        math_widened<F>(dst, src, scratch, count, parameter);
+        return math_widened<F>(dst, src, scratch, count, parameter);
     } else {
-        math_native<F, T>(dst, src, scratch, count, parameter);
+        return math_native<F, T>(dst, src, scratch, count, parameter);
     }
+}
+
+// The values of the formula by the instructions of the published library, where those are other ones.
+template <Function F, typename T>
+void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+    const Sequence sequence = published_sequence(F);
+    if (sequence.steps == nullptr) {
+        math_formula<F, T>(dst, src, scratch, count, parameter);
+        return;
+    }
+    const uint32_t round = elements_of_round(sequence, sizeof(T), scratch);
+    uint32_t chunk;
+    {
+        const ValuesOnly values;
+        chunk = math_formula<F, T>(dst, src, scratch, count, parameter);
+    }
+    // Less scratch than the published library works with: in the rounds of the formula.
+    issue_sequence(sequence, round == 0 ? chunk : round, dst, src, scratch, count, sizeof(T), parameter);
 }
 
 #define ASIM_FORMULA(Name, Pieces_, Native)                                                                    \

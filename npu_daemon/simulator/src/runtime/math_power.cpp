@@ -114,6 +114,18 @@ void power_of_integers(uint8_t *dst, const PowerOperand<int32_t> &base, const Po
     }
 }
 
+template <typename T>
+void power_by_formula(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch scratch, uint32_t count) {
+    const Pieces<float> piece = divide<float>("Power", scratch, kPieces, count);
+    for (uint32_t done = 0; done < count; done += piece.elems) {
+        const Steps<float> steps(std::min(piece.elems, count - done));
+        load_operand(steps, piece[kBase], base, done);
+        load_operand(steps, piece[kExponent], exponent, done);
+        power_of_floats(steps, piece);
+        store_result<T>(steps, dst, piece[kResult], done);
+    }
+}
+
 }  // namespace
 
 template <typename T>
@@ -122,14 +134,13 @@ void power(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch
     if constexpr (std::is_same_v<T, int32_t>) {
         power_of_integers(dst, base, exponent, scratch, count);
     } else {
-        const Pieces<float> piece = divide<float>("Power", scratch, kPieces, count);
-        for (uint32_t done = 0; done < count; done += piece.elems) {
-            const Steps<float> steps(std::min(piece.elems, count - done));
-            load_operand(steps, piece[kBase], base, done);
-            load_operand(steps, piece[kExponent], exponent, done);
-            power_of_floats(steps, piece);
-            store_result<T>(steps, dst, piece[kResult], done);
+        const bool tensors = base.tensor != nullptr && exponent.tensor != nullptr;
+        if (elements_of_power(sizeof(T), tensors, scratch) == 0) return power_by_formula<T>(dst, base, exponent, scratch, count);
+        {
+            const ValuesOnly values;
+            power_by_formula<T>(dst, base, exponent, scratch, count);
         }
+        issue_power(sizeof(T), dst, base.tensor, exponent.tensor, scratch, count);
     }
 }
 

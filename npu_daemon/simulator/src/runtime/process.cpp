@@ -44,12 +44,22 @@ void on_crash(int signal_number) {
     _exit(kFaultExit);
 }
 
-void on_alarm(int) {
+void on_alarm(int signal_number) {
     char message[256];
-    snprintf(message, sizeof message, "still running when the time was up; the last instruction was %s: look for an endless loop",
+    snprintf(message, sizeof message,
+             signal_number == SIGALRM
+                 ? "the time on the wall was up before its CPU time: the host is busy, or it waits; the last instruction was %s"
+                 : "still running when the time was up; the last instruction was %s: look for an endless loop",
              block().last_call);
     report_here("timeout", message);
     _exit(kFaultExit);
+}
+
+void start_timer(__itimer_which_t which, uint32_t limit_ms) {
+    itimerval timer{};
+    timer.it_value.tv_sec = limit_ms / 1000;
+    timer.it_value.tv_usec = (limit_ms % 1000) * 1000;
+    setitimer(which, &timer, nullptr);
 }
 
 // A call wanted memory that the limit of the run does not allow.
@@ -108,7 +118,7 @@ void open_gm_arrays(const Dl_info &image) {
 
 }  // namespace
 
-void install_handlers(uint32_t time_limit_ms) {
+void install_handlers(uint32_t time_limit_ms, uint32_t wall_limit_ms) {
     void *frame;
     backtrace(&frame, 1);  // loads what it needs now, not inside a handler
     static uint8_t stack[kSignalStackBytes];
@@ -123,12 +133,11 @@ void install_handlers(uint32_t time_limit_ms) {
     struct sigaction alarm_action{};
     alarm_action.sa_handler = on_alarm;
     alarm_action.sa_flags = SA_ONSTACK;
-    sigaction(SIGPROF, &alarm_action, nullptr);
+    for (const int number : {SIGPROF, SIGALRM}) sigaddset(&alarm_action.sa_mask, number);   // one report
+    for (const int number : {SIGPROF, SIGALRM}) sigaction(number, &alarm_action, nullptr);
     std::set_new_handler(on_no_memory);
-    itimerval timer{};
-    timer.it_value.tv_sec = time_limit_ms / 1000;
-    timer.it_value.tv_usec = (time_limit_ms % 1000) * 1000;
-    setitimer(ITIMER_PROF, &timer, nullptr);  // CPU time: what else runs on the host does not count
+    start_timer(ITIMER_PROF, time_limit_ms);  // CPU time: what else runs on the host does not count
+    start_timer(ITIMER_REAL, wall_limit_ms);
 }
 
 void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *symbol) {

@@ -15,6 +15,18 @@ namespace {
 
 constexpr uint32_t kBufferFlags = kCallFlag - kBufferFlagBase;
 
+// Loads and stores of what a queue, its buffer and the pool of event ids know, in the published source (asc-devkit,
+// impl/basic_api: kernel_tquebind_impl.h and kernel_tpipe_impl.h at 2201). Queues and pipe lie on the stack, and no compiler keeps
+// them in registers: all queues reach the pool by the address of the pipe.
+constexpr uint32_t kAllocateAccesses = 14;  // cursor, state and event of the buffer; the id goes back to the pool; address and length
+constexpr uint32_t kEnqueueAccesses = 7;    // the ring, the count, an id from the pool
+constexpr uint32_t kDequeueAccesses = 11;   // the ring, the count, the id back to the pool, address and length
+constexpr uint32_t kReleaseAccesses = 6;    // an id from the pool, state and count
+constexpr uint32_t kInitAccesses = 8;       // of a queue or TBuf: its own state and what the pipe has handed out
+constexpr uint32_t kInitBufferAccesses = 8; // of each of its buffers
+
+void count_accesses(uint32_t accesses) { count_scalar(ScalarClass::Queue, accesses); }
+
 uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
 
 void await_free(const FreedBuffer &buffer) { await_event(buffer.consumer, buffer.producer, buffer.event_id, buffer.flag); }
@@ -81,6 +93,12 @@ uint8_t *take_queue_ub(uint64_t bytes) {
     return take_ub(bytes);
 }
 
+void require_pipe() {
+    if (block().pipe != nullptr) return;
+    fault(FaultKind::RuntimeFault, "InitBuffer",
+          "the kernel has no TPipe: InitBuffer is called by a pointer that is null or points to none; make a TPipe and hand on its address");
+}
+
 void check_space(Space space) {
     if (static_cast<uint32_t>(space) < kSpaceCount && space != Space::Gm) return;
     fault(FaultKind::RuntimeFault, "InitBuffer", "buffers lie in memories of a core, there is none of number %u", static_cast<unsigned>(space));
@@ -89,7 +107,9 @@ void check_space(Space space) {
 }  // namespace
 
 uint8_t *allocate_buffer(Space space, uint32_t bytes) {
+    require_pipe();
     check_space(space);
+    count_accesses(kInitAccesses + kInitBufferAccesses);
     return space == Space::Ub ? take_ub(bytes) : allocate_local(space, bytes);
 }
 
@@ -201,6 +221,7 @@ Queue &queue_of(const char *call, uint32_t number) {
 }  // namespace
 
 uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_t bytes_each) {
+    require_pipe();
     check_pipes("InitBuffer", shape.producer, shape.consumer);
     check_space(shape.space);
     std::vector<Queue> &queues = kernel_objects().queues;
@@ -209,24 +230,33 @@ uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_
         queues.emplace_back(shape);
         number = static_cast<uint32_t>(queues.size());
     }
+    count_accesses(kInitAccesses + buffers * kInitBufferAccesses);
     queues[number - 1] = Queue(shape);
     queues[number - 1].init(buffers, bytes_each);
     return number;
 }
 
-uint8_t *queue_allocate(uint32_t queue) { return queue_of("AllocTensor", queue).allocate(); }
+uint8_t *queue_allocate(uint32_t queue) {
+    count_accesses(kAllocateAccesses);
+    return queue_of("AllocTensor", queue).allocate();
+}
 
 void queue_enqueue(uint32_t queue, const uint8_t *buffer, Pipe producer, Pipe consumer) {
     check_pipes("EnQue", producer, consumer);
+    count_accesses(kEnqueueAccesses);
     queue_of("EnQue", queue).enqueue(buffer, producer, consumer);
 }
 
 uint8_t *queue_dequeue(uint32_t queue, Pipe producer, Pipe consumer) {
     check_pipes("DeQue", producer, consumer);
+    count_accesses(kDequeueAccesses);
     return queue_of("DeQue", queue).dequeue(producer, consumer);
 }
 
-void queue_release(uint32_t queue, const uint8_t *buffer) { queue_of("FreeTensor", queue).release(buffer); }
+void queue_release(uint32_t queue, const uint8_t *buffer) {
+    count_accesses(kReleaseAccesses);
+    queue_of("FreeTensor", queue).release(buffer);
+}
 
 void queue_free_all_events(uint32_t queue) {
     if (Queue *found = find_queue(queue)) found->free_all_events();

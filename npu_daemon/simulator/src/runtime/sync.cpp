@@ -173,6 +173,7 @@ void check_flags_awaited() {
 
 void pipe_barrier(Pipe pipe) {
     if (pipe != Pipe::ALL) check_pipes("PipeBarrier", pipe, pipe);
+    if (block().values_only > 0) return;
     emit_flag(Op::PipeBarrier, pipe, pipe, 0);
 }
 

@@ -77,17 +77,17 @@ void write_segment(uint32_t block_index) {
 }
 
 // Reads a record as append has kept it; returns how many bytes that are.
-size_t kept_record(Entry &entry, const uint8_t *kept) {
+size_t kept_record(Entry &entry, ScalarCounts &scalar, const uint8_t *kept) {
     const uint8_t *at = kept;
     const auto take = [&at](void *to, size_t bytes) {
         std::memcpy(to, at, bytes);
         at += bytes;
     };
     uint32_t classes;
-    entry.record = {};
-    take(&entry.record, kRecordHeadBytes);
+    take(&entry.record, sizeof entry.record);
     take(&classes, sizeof classes);
-    for (; classes != 0; classes &= classes - 1) take(&entry.record.scalar[__builtin_ctz(classes)], sizeof entry.record.scalar[0]);
+    scalar = {};
+    for (; classes != 0; classes &= classes - 1) take(&scalar[static_cast<size_t>(__builtin_ctz(classes))], sizeof scalar[0]);
     take(entry.operands, entry.record.operands * sizeof(Operand));
     return static_cast<size_t>(at - kept);
 }
@@ -98,9 +98,10 @@ void flush_segment(uint32_t block_index) {
     g_encoder.begin();
     for (size_t at = 0; at < segment.size();) {
         Entry entry;
-        at += kept_record(entry, segment.data() + at);
+        ScalarCounts scalar;
+        at += kept_record(entry, scalar, segment.data() + at);
         if (g_encoder.full()) write_segment(block_index);
-        g_encoder.add(entry.record, entry.operands);
+        g_encoder.add(entry.record, scalar, entry.operands);
     }
     write_segment(block_index);
     segment.clear();
@@ -110,19 +111,19 @@ void forget_scalar_lines(Block &block) {
     for (auto &set : block.scalar_lines) std::fill(std::begin(set), std::end(set), ScalarLine{});
 }
 
-// Keeps a record of the running block until it is written: its head, which counts of scalar work are not 0, these, and the operands.
-void append(const Record &record, std::initializer_list<Operand> operands) {
-    uint8_t kept[sizeof(Record) + sizeof(uint32_t) + kMaxOperands * sizeof(Operand)];
+// Keeps a record of the running block until it is written: it, which counts of scalar work are not 0, these, and the operands.
+void append(const Record &record, const ScalarCounts &scalar, std::initializer_list<Operand> operands) {
+    uint8_t kept[sizeof record + sizeof(uint32_t) + sizeof scalar + kMaxOperands * sizeof(Operand)];
     uint32_t classes = 0;
-    uint8_t *end = kept + kRecordHeadBytes + sizeof classes;
+    uint8_t *end = kept + sizeof record + sizeof classes;
     for (uint32_t i = 0; i < kScalarClassCount; ++i) {
-        if (record.scalar[i] == 0) continue;
+        if (scalar[i] == 0) continue;
         classes |= 1u << i;
-        std::memcpy(end, &record.scalar[i], sizeof record.scalar[i]);
-        end += sizeof record.scalar[i];
+        std::memcpy(end, &scalar[i], sizeof scalar[i]);
+        end += sizeof scalar[i];
     }
-    std::memcpy(kept, &record, kRecordHeadBytes);
-    std::memcpy(kept + kRecordHeadBytes, &classes, sizeof classes);
+    std::memcpy(kept, &record, sizeof record);
+    std::memcpy(kept + sizeof record, &classes, sizeof classes);
     if (operands.size() != 0) std::memcpy(end, operands.begin(), operands.size() * sizeof(Operand));
     end += operands.size() * sizeof(Operand);
     g_segments[g_current].insert(g_segments[g_current].end(), kept, end);
@@ -171,7 +172,8 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     if (self.kind == CoreKind::Cube && !exists_on_cube_core(record.op)) return;
     if (++g_records > g_record_limit) too_large();
     record.operands = static_cast<uint8_t>(operands.size());
-    for (uint32_t i = 0; i < kScalarClassCount; ++i) record.scalar[i] = take(self.scalar_counts[i]);
+    ScalarCounts scalar;
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) scalar[i] = take(self.scalar_counts[i]);
     self.last_call = instruction.name;
     const bool full = g_segments[g_current].size() >= kFlushBytes;
     if (full) flush_segment(g_current);
@@ -179,7 +181,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     if (record.op != Op::ScalarAccess) self.after_load = false;
     if (!g_located.empty()) locate(instruction.name, self.records);
     ++self.records;
-    append(record, operands);
+    append(record, scalar, operands);
     const bool ended = record.op == Op::BlockEnd;
     if (ended) {
         flush_segment(g_current);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "asim/trace/encoder.h"
 
@@ -7,7 +6,7 @@ namespace asim {
 
 namespace {
 
-// The words of a record's head.
+// The words of a record.
 struct Words {
     uint64_t head, tail;
     explicit Words(const Record &record)
@@ -40,12 +39,12 @@ bool same_but_for_addresses(const Entry &entry, const Record &record, const Oper
 }
 
 // Which parts are not as foreseen.
-uint8_t changes(const Site &site, const Record &record, const Operand *operands) {
+uint8_t changes(const Site &site, const Record &record, const ScalarCounts &scalar, const Operand *operands) {
     uint8_t mask = 0;
     for (uint32_t i = 0; i < record.operands; ++i) {
         if (site.foreseen(i) != operands[i].address) mask |= static_cast<uint8_t>(1u << i);
     }
-    if (std::memcmp(site.entry.record.scalar, record.scalar, sizeof record.scalar) != 0) mask |= kScalarChanged;
+    if (site.scalar != scalar) mask |= kScalarChanged;
     return mask;
 }
 
@@ -63,7 +62,7 @@ void SegmentEncoder::put(uint64_t number) {
     bytes_.push_back(static_cast<uint8_t>(number));
 }
 
-void SegmentEncoder::put_scalar(const uint32_t *before, const uint32_t *now) {
+void SegmentEncoder::put_scalar(const ScalarCounts &before, const ScalarCounts &now) {
     uint64_t changed = 0;
     for (uint32_t i = 0; i < kScalarClassCount; ++i) changed |= uint64_t{before[i] != now[i]} << i;
     put(changed);
@@ -82,11 +81,11 @@ const std::vector<uint8_t> &SegmentEncoder::finish() {
     return bytes_;
 }
 
-void SegmentEncoder::add(const Record &record, const Operand *operands) {
+void SegmentEncoder::add(const Record &record, const ScalarCounts &scalar, const Operand *operands) {
     const uint32_t next = last_ == kNoSite ? kNoSite : sites_[last_].site.entry.next;
     if (next != kNoSite) {
         Site &site = sites_[next].site;
-        if (same_but_for_addresses(site.entry, record, operands) && changes(site, record, operands) == 0) {
+        if (same_but_for_addresses(site.entry, record, operands) && changes(site, record, scalar, operands) == 0) {
             site.move_as_foreseen();
             last_ = next;
             ++run_;
@@ -97,8 +96,8 @@ void SegmentEncoder::add(const Record &record, const Operand *operands) {
     const uint64_t hash = hash_of(record, operands);
     size_t place = 0;
     const uint32_t found = find(record, operands, hash, place);
-    if (last_ != kNoSite) sites_[last_].site.entry.next = found == kNoSite ? static_cast<uint32_t>(sites_.size()) : found;
-    found == kNoSite ? add_new(record, operands, hash, place) : add_changed(found, record, operands);
+    if (last_ != kNoSite) sites_[last_].site.entry.next = static_cast<uint16_t>(found == kNoSite ? sites_.size() : found);
+    found == kNoSite ? add_new(record, scalar, operands, hash, place) : add_changed(found, record, scalar, operands);
 }
 
 // A site for such a record after such a record as the last one, or the place for one.
@@ -111,14 +110,15 @@ uint32_t SegmentEncoder::find(const Record &record, const Operand *operands, uin
     return kNoSite;
 }
 
-void SegmentEncoder::add_new(const Record &record, const Operand *operands, uint64_t hash, size_t place) {
+void SegmentEncoder::add_new(const Record &record, const ScalarCounts &scalar, const Operand *operands, uint64_t hash, size_t place) {
     put(0);
     const auto *raw = reinterpret_cast<const uint8_t *>(&record);
-    bytes_.insert(bytes_.end(), raw, raw + kRecordHeadBytes);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof record);
     raw = reinterpret_cast<const uint8_t *>(operands);
     bytes_.insert(bytes_.end(), raw, raw + record.operands * sizeof(Operand));
     Known known{};
-    put_scalar(known.site.entry.record.scalar, record.scalar);
+    put_scalar(known.site.scalar, scalar);
+    known.site.scalar = scalar;
     known.site.entry.record = record;
     std::copy_n(operands, record.operands, known.site.entry.operands);
     known.hash = hash;
@@ -128,9 +128,9 @@ void SegmentEncoder::add_new(const Record &record, const Operand *operands, uint
     places_[place] = static_cast<uint16_t>(last_ + 1);
 }
 
-void SegmentEncoder::add_changed(uint32_t index, const Record &record, const Operand *operands) {
+void SegmentEncoder::add_changed(uint32_t index, const Record &record, const ScalarCounts &scalar, const Operand *operands) {
     Site &site = sites_[index].site;
-    const uint8_t mask = changes(site, record, operands);
+    const uint8_t mask = changes(site, record, scalar, operands);
     put(2 * (uint64_t{index} + 1));
     bytes_.push_back(mask);
     for (uint32_t i = 0; i < record.operands; ++i) {
@@ -142,9 +142,8 @@ void SegmentEncoder::add_changed(uint32_t index, const Record &record, const Ope
         }
         site.move(i, operands[i].address);
     }
-    uint32_t *scalar = site.entry.record.scalar;
-    if ((mask & kScalarChanged) != 0) put_scalar(scalar, record.scalar);
-    std::copy_n(record.scalar, kScalarClassCount, scalar);
+    if ((mask & kScalarChanged) != 0) put_scalar(site.scalar, scalar);
+    site.scalar = scalar;
     last_ = index;
 }
 

@@ -86,8 +86,6 @@ void compare_scalar_once(uint8_t *dst, const Lanes &src0, T scalar, CompareMode 
     emit_vector(Op::CompareScalar, sizeof(T), repeats, {out, in});
 }
 
-constexpr Operand kNoOperand{0, static_cast<uint64_t>(Space::Ub), 0, 1u};
-
 // Bits of one repeat.
 const uint8_t *bits_of(const Selector &selector, uint32_t repeat, uint32_t lanes) {
     return selector.advances ? selector.bits + repeat * lanes / 8

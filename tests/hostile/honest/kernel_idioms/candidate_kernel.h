@@ -44,9 +44,9 @@ public:
         float starts[16] = {};
 #pragma clang loop vectorize(enable) interleave(enable)
         for (uint32_t i = 0; i < 16; ++i) {
-            starts[i] = starts[i] * 0.5f + count;
+            starts[i] = starts[i] * 0.5f + static_cast<int32_t>(count);
         }
-        _end += starts[offset % 16] - count;
+        _end += starts[offset % 16] - static_cast<int32_t>(count);
         AscendC::Muls(y, x, experimental ? edata : _end, count);
         AscendC::Adds(y, y, end, count);
     }

@@ -8,7 +8,7 @@ __aicore__ inline void Run(Probe& probe)
     probe.InitBuffers();
     PlainShare(probe);
     Settle();
-    Duplicate(probe.a, (float)probe.block, TILE);
+    Duplicate(probe.a, (float)(int32_t)probe.block, TILE);
     Settle();
     DataCopy(probe.scratch[(ordered ? probe.block : probe.block / 2) * TILE], probe.a, TILE);
 }

@@ -7,7 +7,7 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitBuffers();
     PlainShare(probe);
-    Duplicate(probe.a, (float)probe.block, 8);
+    Duplicate(probe.a, (float)(int32_t)probe.block, 8);
     Settle();
     if (ordered) SetAtomicAdd<float>();
     DataCopy(probe.scratch, probe.a, 8);

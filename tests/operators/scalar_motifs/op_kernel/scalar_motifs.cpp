@@ -49,7 +49,7 @@ private:
         for (uint32_t i = 0; i < this->n; i++) {
             bias.SetValue(i, 0.5f);
         }
-        for (uint32_t i = 0; i < this->n; i++) {
+        for (int32_t i = 0; i < this->n; i++) {
             index.SetValue(i, static_cast<float>(i));
         }
         for (uint32_t i = 0; i < this->n; i++) {

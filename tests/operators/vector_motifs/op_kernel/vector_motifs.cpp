@@ -60,7 +60,7 @@ private:
         AscendC::SetFlag<AscendC::HardEvent::V_S>(EVENT_ID0);
         AscendC::WaitFlag<AscendC::HardEvent::V_S>(EVENT_ID0);
         AscendC::Adds(y, b, 0.0f, this->n);
-        const float mean = sum.GetValue(0) / static_cast<float>(this->n);
+        const float mean = sum.GetValue(0) / static_cast<float>(static_cast<int32_t>(this->n));
 
         AscendC::Muls(t, a, 2.0f, this->n);
         AscendC::Add(y, y, t, this->n);

@@ -50,7 +50,7 @@ public:
             Store(xGm, offset, x, this->columnNum);
             AscendC::Mul(other, x, x, this->columnNum);
             AscendC::PipeBarrier<PIPE_V>();
-            const float factor = 1.0f / sqrt(Sum(other, this->columnNum) / this->columnNum + this->epsilon);
+            const float factor = 1.0f / sqrt(Sum(other, this->columnNum) / static_cast<int32_t>(this->columnNum) + this->epsilon);
             AscendC::Muls(x, x, factor, this->columnNum);
             AscendC::PipeBarrier<PIPE_V>();
             AscendC::Mul(x, x, gammaBuf.Get<float>(), this->columnNum);

@@ -32,7 +32,7 @@ public:
         for (; begin < this->totalLength; begin += stride) {
             const uint64_t rest = this->totalLength - begin;
             const uint32_t count = rest < this->tileLength ? rest : this->tileLength;
-            Compute(static_cast<T>(begin), start, step, count);
+            Compute(static_cast<T>(static_cast<int64_t>(begin)), start, step, count);
             CopyOut(begin, count);
         }
     }

@@ -72,7 +72,7 @@ private:
             }
             sum += Sum(x, count);
         }
-        return sum / length;
+        return sum / static_cast<int64_t>(length);
     }
 
     __aicore__ inline void ScaleChannel(uint64_t offset, float scale, float shift)

@@ -51,7 +51,7 @@ public:
         for (uint32_t row = 0; row < this->rowNum; row++) {
             const uint64_t offset = static_cast<uint64_t>(this->firstRow + row) * this->columnNum;
             Load(x, xGm, offset, this->columnNum);
-            const float mean = Sum(x, this->columnNum) / this->columnNum;
+            const float mean = Sum(x, this->columnNum) / static_cast<int32_t>(this->columnNum);
             const float rstd = Rstd(SquaresAround(mean, this->columnNum));
             Normalise(rstd, this->columnNum);
             Store(yGm, offset, x, this->columnNum);
@@ -69,7 +69,7 @@ public:
                 Load(x, xGm, offset + column, CountFrom(column));
                 sum += Sum(x, CountFrom(column));
             }
-            const float mean = sum / this->columnNum;
+            const float mean = sum / static_cast<int32_t>(this->columnNum);
             float squares = 0.0f;
             for (uint32_t column = 0; column < this->columnNum; column += this->tileLength) {
                 Load(x, xGm, offset + column, CountFrom(column));
@@ -111,7 +111,7 @@ private:
 
     __aicore__ inline float Rstd(float squares)
     {
-        return 1.0f / sqrt(squares / this->columnNum + this->epsilon);
+        return 1.0f / sqrt(squares / static_cast<int32_t>(this->columnNum) + this->epsilon);
     }
 
     __aicore__ inline void Normalise(float rstd, uint32_t count)

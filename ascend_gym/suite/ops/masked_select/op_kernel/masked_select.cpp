@@ -48,7 +48,7 @@ public:
         KeepPartial(AscendC::GetBlockIdx(), CountSelected());
         AscendC::SyncAll();
         const uint32_t before = AscendC::GetBlockIdx();
-        uint64_t target = before > 0 ? SumOfPartials(0, before) : 0.0f;
+        uint64_t target = static_cast<int32_t>(before > 0 ? SumOfPartials(0, before) : 0.0f);
         for (uint64_t offset = 0; offset < this->length; offset += this->tileLength) {
             target += SelectTile(this->begin + offset, CountFrom(offset), target);
         }

@@ -58,7 +58,7 @@ public:
         KeepPartial(AscendC::GetBlockIdx(), sum);
         AscendC::SyncAll();
         if (AscendC::GetBlockIdx() == 0) {
-            StoreNumber(0, SumOfPartials(0, AscendC::GetBlockNum()) / this->totalLength);
+            StoreNumber(0, SumOfPartials(0, AscendC::GetBlockNum()) / static_cast<int64_t>(this->totalLength));
         }
     }
 

@@ -57,11 +57,15 @@ private:
 
     __aicore__ inline Source SourceOf(uint32_t place, uint32_t length, uint32_t outLength)
     {
-        float centre = (place + 0.5f) * length / outLength - 0.5f;
+        // Kernels convert between floating and signed types alone.
+        const int32_t at = place;
+        const int32_t from = length;
+        const int32_t to = outLength;
+        float centre = (at + 0.5f) * from / to - 0.5f;
         centre = centre < 0.0f ? 0.0f : centre;
-        const uint32_t first = static_cast<uint32_t>(centre);
-        const uint32_t second = first + 1 < length ? first + 1 : first;
-        return {first, second, centre - first};
+        const int32_t first = static_cast<int32_t>(centre);
+        const int32_t second = first + 1 < from ? first + 1 : first;
+        return {static_cast<uint32_t>(first), static_cast<uint32_t>(second), centre - first};
     }
 
     __aicore__ inline void BlendLines(uint32_t sample, const Source& source)

@@ -111,7 +111,7 @@ private:
     __aicore__ inline float ReciprocalRms(float sum)
     {
         AscendC::LocalTensor<float> result = resultBuf.Get<float>();
-        AscendC::Duplicate(result, sum / static_cast<float>(this->columnNum) + this->epsilon, 8);
+        AscendC::Duplicate(result, sum / static_cast<int32_t>(this->columnNum) + this->epsilon, 8);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Sqrt(result, result, 8);
         return 1.0f / ReadResult(result);

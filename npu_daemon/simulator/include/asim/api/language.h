@@ -12,12 +12,17 @@
 #include "asim/machine/tiling_data.h"
 #include "asim/numeric/types.h"
 
-#define __aicore__
+#ifdef ASIM_AICORE_SECTION      // set to tell functions of kernels from those of the host
+#define ASIM_AICORE __attribute__((section(ASIM_AICORE_SECTION)))
+#else
+#define ASIM_AICORE
+#endif
+#define __aicore__ ASIM_AICORE
 #ifndef ASIM_KEEP_QUALIFIERS    // set to read a program for what its kernels say about themselves
 #define __global__
-#define __vector__
-#define __cube__
-#define __mix__(...)
+#define __vector__ ASIM_AICORE
+#define __cube__ ASIM_AICORE
+#define __mix__(...) ASIM_AICORE
 #define KERNEL_TASK_TYPE(key, type) ASIM_NOTE_TASK_TYPE(key, false, type)
 #define KERNEL_TASK_TYPE_DEFAULT(type) ASIM_NOTE_TASK_TYPE(0, true, type)
 #endif

@@ -3,7 +3,7 @@
 // Matmul hands its calls on a vector core to the cube core of the group; MatmulImpl, and Matmul of pure cube kernels, does
 // its work on the cube core itself.
 #pragma once
-#define ASIM_READ_FIRST     // an error behind text of kernels, whose macros would apply here (kernel_build.py)
+#define ASIM_READ_FIRST     // an error behind text of kernels, whose macros would apply here (kernel_ir/headers.py)
 #include "asim/api/matmul_config.h"
 #include "asim/api/pipe.h"
 #include "asim/machine/core.h"

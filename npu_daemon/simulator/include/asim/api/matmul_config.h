@@ -3,7 +3,7 @@
 // Names and order of the members are the interface. Of the options, those that change results, order or price are read by
 // api/matmul.h; the others choose between ways of the library that are one here.
 #pragma once
-#define ASIM_READ_FIRST     // an error behind text of kernels, whose macros would apply here (kernel_build.py)
+#define ASIM_READ_FIRST     // an error behind text of kernels, whose macros would apply here (kernel_ir/headers.py)
 #include "asim/api/cube_tiling.h"
 #include "asim/api/tensor.h"
 

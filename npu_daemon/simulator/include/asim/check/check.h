@@ -16,18 +16,16 @@ inline bool past_buffer(const Block &self, uint64_t offset, uint64_t bytes) {
 }
 void warn_of_overrun(const char *call, uint64_t offset, uint64_t bytes);
 
+// The call touches bytes that are not in the block's unified buffer.
+[[noreturn]] void fault_outside_ub(const char *call, const void *pointer, uint64_t bytes);
+
 // Byte offset in UB of a range that must lie inside the block's unified buffer.
 inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes) {
     const Block &self = block();
     const auto *bytes_pointer = static_cast<const uint8_t *>(pointer);
     const int64_t offset = bytes_pointer - self.ub;
     if (__builtin_expect(offset < 0 || bytes > self.ub_bytes || static_cast<uint64_t>(offset) > self.ub_bytes - bytes, 0)) {
-        fault(FaultKind::RuntimeFault, call,
-              "touches unified buffer bytes [%lld, %lld), but this core has %u, of which InitBuffer handed out %llu: %s",
-              static_cast<long long>(offset), static_cast<long long>(offset + bytes), self.ub_bytes,
-              static_cast<unsigned long long>(self.ub_used_bytes),
-              self.ub_used_bytes > self.ub_bytes ? "unified buffer overflow, use a smaller tile or fewer buffers"
-                                                 : "the operand runs past its buffer");
+        fault_outside_ub(call, pointer, bytes);
     }
     const auto first = static_cast<uint64_t>(offset);
     if (__builtin_expect(past_buffer(self, first, bytes), 0)) warn_of_overrun(call, first, bytes);

@@ -91,6 +91,7 @@ struct Block {
     uint64_t records = 0;                   // emitted so far
     uint32_t library_calls = 0;             // composite calls under way, which contain the barriers they need
     bool call_begun = false;                // they have issued an instruction: the next ones have a barrier before them
+    uint32_t values_only = 0;               // library calls under way that compute what they will issue other instructions for
     const char *last_call = "kernel entry";
 };
 

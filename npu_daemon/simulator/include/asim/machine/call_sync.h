@@ -24,6 +24,16 @@ public:
     LibraryCall &operator=(const LibraryCall &) = default;
 };
 
+// While one lives, vector instructions and barriers change memory but are not issued: the library takes other ones for the
+// same values.
+class ValuesOnly {
+public:
+    ValuesOnly() { ++block().values_only; }
+    ValuesOnly(const ValuesOnly &) = delete;
+    ValuesOnly &operator=(const ValuesOnly &) = delete;
+    ~ValuesOnly() { --block().values_only; }
+};
+
 // source_pipe of the vector instruction that comes next. Before the first one of a call there is no barrier.
 inline uint8_t place_in_call() {
     Block &self = block();

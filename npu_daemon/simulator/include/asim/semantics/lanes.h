@@ -99,7 +99,11 @@ Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shap
     return {offset, static_cast<uint64_t>(Space::Ub), static_cast<uint32_t>(extent), stride};
 }
 
+// What an instruction has in place of an operand that the trace does not describe.
+constexpr Operand kNoOperand{0, static_cast<uint64_t>(Space::Ub), 0, 1u};
+
 inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::initializer_list<Operand> operands) {
+    if (block().values_only > 0) return;
     if (element_wise(op) && block().library_calls == 0) check_overlap(op, repeats, operands);
     Record record{};
     record.op = op;
@@ -177,8 +181,9 @@ void walk_vectors(const F &f, uint32_t count, D *out, const S *first, const S *s
     walk_all(f, count, out, first, second);
 }
 
+// Not inlined where it is called, so that its loops are compiled once.
 template <typename F, typename D, typename... S>
-void walk_run(const F &f, uint32_t count, D *out, const S *...in) {
+[[gnu::noinline]] void walk_run(F f, uint32_t count, D *out, const S *...in) {
     walk_vectors(f, count, out, in...);
 }
 
@@ -198,7 +203,7 @@ void walk_in_float(const F &f, std::index_sequence<Index...>, uint32_t count, ha
 }
 
 template <typename F, typename D, typename... S>
-void walk_run(const RoundedOnce<F> &function, uint32_t count, D *out, const S *...in) {
+[[gnu::noinline]] void walk_run(RoundedOnce<F> function, uint32_t count, D *out, const S *...in) {
     if constexpr (std::is_same_v<D, half> && (std::is_same_v<S, half> && ...)) {
         if (!(overlap_shifted(out, in, count) || ...)) {
             return walk_in_float(function.f, std::index_sequence_for<S...>{}, count, out, in...);

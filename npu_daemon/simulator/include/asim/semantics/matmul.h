@@ -1,5 +1,6 @@
 // The Matmul object as a kernel describes it: what it multiplies and how. How far it has got is kept for it, under a number.
 #pragma once
+#define ASIM_READ_FIRST     // an error behind text of kernels, whose macros would apply here (kernel_ir/headers.py)
 #include <cstdint>
 
 #include "asim/machine/export.h"

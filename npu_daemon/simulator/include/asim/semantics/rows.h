@@ -9,6 +9,13 @@ struct Matrix {
     uint32_t columns = 1;
 };
 
+// Calls that headers compose of vector instructions, by the names that their faults carry.
+enum class ComposedCall : uint8_t { ReduceSum, ReduceMax, ReduceMin, ReduceMean, Xor };
+
+// Faults where there are more elements than the unified buffer holds, or less scratch than a call needs.
+ASIM_API void check_matrix(ComposedCall call, Matrix shape);
+ASIM_API void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes);
+
 // dst[i][j] = src[i] (along the last axis) or src[j]; Bits as wide as an element.
 template <typename Bits>
 ASIM_API void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);

@@ -1,5 +1,6 @@
 // How the matrices of a multiplication lie in memory.
 #pragma once
+#define ASIM_READ_FIRST     // an error behind text of kernels, whose macros would apply here (kernel_ir/headers.py)
 #include <cstdint>
 
 #include "asim/machine/units.h"

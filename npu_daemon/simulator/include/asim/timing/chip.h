@@ -33,6 +33,7 @@ struct Chip {
     double scalar_access_cycles = 0;
     double scalar_load_cycles = 0;      // of the unified buffer, with the wait for its value
     double scalar_store_cycles = 0;     // to the unified buffer
+    double scalar_queue_cycles = 0;     // a load or store of what a queue knows, by the library
     double code_fetch_cycles = 0;       // of an instruction that is not in the instruction cache yet
     double code_fetch_turn_cycles = 0;  // beside that, for each core that fetches the same instruction at the same time
     double scalar_gm_miss_cycles = 0;

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -65,10 +66,10 @@ class Core {
 public:
     Core(const Shared &shared, uint32_t id)
         : shared_(shared), chip_(shared.chip), id_(id), queue_depth_(static_cast<size_t>(shared.chip.queue_depth)) {
-        size_t places = 1;
+        uint32_t places = 1;
         while (places < queue_depth_) places *= 2;
         for (PipeState &state : pipes_) {
-            state.places.resize(places);
+            state.places = std::make_unique<Queued[]>(places);
             state.last_place = places - 1;
         }
     }
@@ -95,21 +96,18 @@ public:
 
 private:
     static constexpr size_t kHostLineBytes = 64;    // what is used together shares lines of the host's cache
-    struct alignas(kHostLineBytes) Flag {
-        Ring<double> raised_at;
-    };
     enum class Kind : uint8_t { Copy, Work, Set, Wait, Barrier, CrossCoreSet };
-    struct alignas(kHostLineBytes) Queued {     // what counts of an issued record when its pipe takes it
-        double issued = 0;
-        double started = 0;         // until its place is used again
-        InstructionTime time;       // of Work; of a Barrier: the pipe stands still when it is empty
-        double unit_cycles = 0;     // see unit_flag_cycles
-        uint64_t bytes = 0;
-        uint32_t flag = 0;          // of Set and Wait, its place in flags_
-        Op op = Op::Count;
+    struct Queued {                 // an issued record; what its kind needs besides lies in a queue of the pipe's own
+        double time = 0;            // it was issued; once it has started, that, until its place is used again
+        uint16_t flag = 0;          // of Set and Wait, its place in flags_
         Kind kind = Kind::Work;
         Pipe target = Pipe::S;      // of Set
         uint8_t follows = 0;        // pipes on which it follows an instruction, one bit each
+    };
+    struct Work {                   // an instruction that is no copy, or a barrier, for which the pipe stands still when it is empty
+        InstructionTime time;
+        uint64_t bytes = 0;
+        Op op = Op::Count;
         bool tile_by_tile = false;  // it gives its results so
         bool after_own = false;     // it starts when its own pipe has finished what was issued before
     };
@@ -117,21 +115,23 @@ private:
         double free_at = 0;         // the next instruction may start
         double drained_at = 0;      // everything started so far has finished
         double head_start = 0;      // of a head in timed_heads_
-        bool copying = false;
         uint64_t issued = 0;        // to it, in this block; those that have not started are its queue
         uint64_t started = 0;
-        std::vector<Queued> places; // of the queue and what it held before: a power of two
-        uint64_t last_place = 0;
-        Ring<GlobalCopy> copies;        // of the queue
-        Ring<RaisedFlag> raised;        // likewise flags for other cores
+        std::unique_ptr<Queued[]> places;   // of the queue and what it held before: a power of two
+        uint32_t last_place = 0;
+        bool copying = false;
+        Op copy_op = Op::Count;
+        double has_pipe_from = 0;   // the latest instruction
+        double copy_until = 0;      // and until then at least
+        double copy_latency = 0;
+        uint64_t copy_bytes = 0;
         double busy_cycles = 0;
         double wait_cycles = 0;
         uint64_t instructions = 0;
-        Op copy_op = Op::Count;
-        uint64_t copy_bytes = 0;
-        double copy_latency = 0;
-        double has_pipe_from = 0;   // the latest instruction
-        double copy_until = 0;      // and until then at least
+        Ring<Work> works;           // of the queue
+        Ring<GlobalCopy> copies;    // likewise
+        Ring<double> unit_cycles;   // likewise of instructions on pipe FIX, see unit_flag_cycles
+        Ring<RaisedFlag> raised;    // likewise flags for other cores
 
         uint64_t waiting() const { return issued - started; }
         Queued &place(uint64_t instruction) { return places[instruction & last_place]; }
@@ -149,11 +149,12 @@ private:
     bool issue_scalar(const Entry &entry);
     bool issue_access(const Entry &entry);
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
-    void fill_in(Queued &queued, const Entry &entry, Pipe which);
-    void fill_in_instruction(Queued &queued, const Entry &entry, Pipe which);
+    void fill_in(PipeState &state, Queued &queued, const Entry &entry, Pipe which);
+    void fill_in_instruction(PipeState &state, Queued &queued, const Entry &entry, Pipe which);
     bool drain_all(double extra_cycles);
     void end_block();
     void take_flag(const Entry &entry);
+    double scalar_cycles(const ScalarCounts &counts) const;
     InstructionTime vector_time(const Entry &entry);
     void work(double cycles);
 
@@ -161,13 +162,13 @@ private:
     void look_at(Pipe which) { to_look_at_ |= bit(which); }
     void run_pipes(double now);
     void run_pipe(Pipe pipe, double now);
-    double next_start() const;
+    double first_start() const;
     bool start_head(PipeState &state, Pipe which, double now);
     void set_flag(PipeState &state, Queued &head);
     bool pass(PipeState &state, Queued &head);
     bool start_instruction(PipeState &state, Pipe which, Queued &head, double now);
-    void start_work(PipeState &state, Pipe which, const Queued &head);
-    void start_copy(PipeState &state, Pipe which, const Queued &head);
+    void start_work(PipeState &state, Pipe which, double start);
+    void start_copy(PipeState &state, Pipe which, double start);
     void finish(Pipe finished, double start, double end, bool tile_by_tile);
     void busy(Pipe pipe, Op op, double start, double end, uint64_t bytes);
     void count_traffic(const GlobalCopy &copy, const CacheTraffic &traffic);
@@ -187,16 +188,17 @@ private:
     uint32_t to_look_at_ = 0;           // pipes whose head may be able to start, one bit each
     uint32_t timed_heads_ = 0;          // pipes whose head, a copy, starts at a time that lies ahead
     uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
+    double next_start_ = kNever;        // of the timed heads, when the core was last left
     double held_up_cycles_ = 0;         // of the current record
     bool after_own_ = false;            // the current record has a barrier of the compiler's before it
     std::optional<Records> records_;
     std::array<PipeState, kPipeCount> pipes_;
-    std::vector<Flag> flags_;           // of the block, by number
+    std::vector<Ring<double>> flags_;   // of the block, by number: when they were raised
     Unfinished unfinished_;
     VectorOrder vector_order_;
     ScalarOrder scalar_order_;
     bool orders_scalars_ = false;           // where the block has accesses that scalar_order_ is about
-    uint32_t classes_ = (1u << kScalarClassCount) - 1;  // of scalar work that are paid, one bit each: Fetched, the last, only by the core's first block
+    uint32_t paid_classes_ = kScalarClassCount;     // of scalar work: Fetched, the last, is paid by the core's first block alone
     double block_start_ = 0;
     uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
     CoreCounters counters_;             // of all but pipes

@@ -20,7 +20,7 @@ struct TensorCoverage {
     uint64_t beyond_bytes = 0;   // how far behind its end copies reach, if further than aclrtMalloc promises
 };
 
-// One bit a byte of a tensor.
+// Which bytes of a tensor are touched: as stretches while they are few, else one bit a byte.
 class TouchedBytes {
 public:
     explicit TouchedBytes(const TensorRange &range);
@@ -33,20 +33,23 @@ public:
     TensorCoverage coverage();
 
 private:
-    // What a core has touched last, from end to end, and what is not in bits_ yet: cores walk through tensors.
     struct Stretch {
         uint64_t begin = 0;
         uint64_t end = 0;
     };
 
     void put_away(Stretch &last);
+    void set_bits_of(const Stretch &stretch);
+    void merge();
+    void use_bits();
 
-    std::vector<Stretch> last_;     // by core
+    std::vector<Stretch> last_;     // of each core, what it touched last, from end to end
+    std::vector<Stretch> stretches_;    // of which none is empty
     uint64_t begin_;
     uint64_t end_;
     bool output_;
     uint64_t beyond_bytes_ = 0;
-    std::vector<uint64_t> bits_;
+    std::vector<uint64_t> bits_;    // empty while there are stretches
 };
 
 // What instructions did with each tensor: writes count for outputs, reads for inputs.

@@ -52,6 +52,7 @@ private:
         uint8_t valid = 0;      // one bit a sector: a miss loads only the sectors it touches
         bool dirty = false;
     };
+    static constexpr uint64_t kFewLines = 1 << 16;  // of a small kernel
     static constexpr uint32_t kSectorBits = 2;
     static constexpr uint64_t kSectors = 1u << kSectorBits;
     static constexpr uint8_t kAllSectors = (1u << kSectors) - 1;

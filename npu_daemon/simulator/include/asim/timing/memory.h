@@ -32,6 +32,7 @@ struct GlobalCopy {
         stride = gm.stride;
     }
 
+    uint64_t bytes() const { return uint64_t{bursts} * burst_bytes; }
     bool writes() const { return writes_gm(op); }
     bool bypasses_l2() const { return (how & kBypassesL2) != 0; }
     bool atomic() const { return (how & kAtomic) != 0; }

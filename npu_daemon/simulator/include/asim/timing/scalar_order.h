@@ -1,5 +1,6 @@
 // Flags between the scalar unit and the other pipes: which the compiler's automatic synchronisation adds.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -23,9 +24,18 @@ public:
 
 private:
     struct Use {
-        uint64_t begin, end;
-        bool written;
-        bool operator==(const Use &other) const { return begin == other.begin && end == other.end && written == other.written; }
+        uint64_t begin;
+        uint64_t bytes : 63;
+        uint64_t written : 1;
+
+        Use(uint64_t from, uint64_t to, bool writes) : begin(from), bytes(to - from), written(writes) {}
+        Use(const Operand &operand, bool writes) : Use(operand.address, operand.address + operand.extent_bytes, writes) {}
+        uint64_t end() const { return begin + bytes; }
+        bool operator==(const Use &other) const { return begin == other.begin && bytes == other.bytes && written == other.written; }
+        bool overlaps(const Use &other) const { return begin < other.end() && other.begin < end(); }
+        Use covering(const Use &other) const {
+            return {std::min(begin, other.begin), std::max(end(), other.end()), (written | other.written) != 0};
+        }
     };
     // What was used since the last pair of flags. Uses are numbered; of equal ones that come in turns, as in a loop, the last
     // one stands for all.
@@ -56,8 +66,9 @@ private:
     // another pipe that does.
     struct Written {
         std::vector<Use> since;         // the last barrier of all pipes
-        std::array<size_t, kPipeCount> ordered{};
-        std::array<std::array<size_t, kPipeCount>, kPipeCount> announced{};     // by a flag from the one to the other
+        std::array<uint8_t, kPipeCount> ordered{};
+        std::array<std::array<uint8_t, kPipeCount>, kPipeCount> announced{};     // by a flag from the one to the other
+        uint8_t count() const { return static_cast<uint8_t>(since.size()); }
         void add(const Use &use);
         bool order(const Use &now, size_t pipe) const;
         void clear();

@@ -11,9 +11,14 @@ class Table {
 public:
     static constexpr uint32_t kNone = 0;
 
-    // `expected`: how many entries there may be before the table has to be made anew.
-    explicit Table(uint64_t expected) : entries_(1) {
-        while (heads_.size() < expected) heads_.resize(heads_.empty() ? 1 : 2 * heads_.size(), kNone);
+    // `expected`: how many entries there may be before the table has to be made anew; for `most`, memory is set aside, which
+    // the system provides as it is used.
+    explicit Table(uint64_t expected, uint64_t most = 0) {
+        entries_.reserve(most + 1);
+        entries_.resize(1);
+        uint64_t heads = 1;
+        while (heads < expected) heads *= 2;
+        heads_.resize(heads, kNone);
     }
 
     // Index of the entry, or kNone.

@@ -44,6 +44,8 @@ public:
     // Whether the scalar unit loads or stores anything of the unified buffer in this block; asked before the first entry.
     bool scalar_uses_ub() const;
 
+    Site &site() { return sites_[last_]; }      // of that entry
+
 private:
     static constexpr uint64_t kFlags = 64;      // of most blocks
 
@@ -54,7 +56,7 @@ private:
     void read_record();
     uint16_t number_of_flag(const Record &record);
     void read_changes(uint64_t index);
-    void read_scalar(Entry &entry);
+    void read_scalar(Site &site);
     void follow();
 
     const std::vector<Trace::Segment> *segments_;
@@ -91,6 +93,14 @@ public:
     explicit Records(const Cursor &cursor) : cursor_(cursor) {}
     bool next() { return (current_ = cursor_.next()) != nullptr; }     // false at the end
     const Entry &current() const { return *current_; }                  // what next() went to
+
+    // The cycles of its scalar work, which `price` gives for the counts of a site: it is asked when they are new.
+    template <typename Price>
+    double scalar_cycles(Price price) {
+        Site &site = cursor_.site();
+        if (site.scalar_cycles == kUnknownCycles) site.scalar_cycles = price(site.scalar);
+        return site.scalar_cycles;
+    }
 
 private:
     Cursor cursor_;

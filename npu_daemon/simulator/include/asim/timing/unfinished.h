@@ -46,30 +46,36 @@ public:
 
 private:
     struct Range {
-        uint64_t begin, end;
+        uint64_t begin : 63;
+        uint64_t written : 1;
+        uint32_t bytes;
         uint32_t number;            // of the instruction
-        bool written;
+
+        uint64_t end() const { return begin + bytes; }
+        bool conflicts(const Range &other) const { return begin < other.end() && other.begin < end() && (written | other.written) != 0; }
     };
     // What the instructions of one pipe touch in one memory, in their order.
     class Ranges {
     public:
-        // Adds one, and forgets those of instructions before `unfinished`.
+        // Adds one, and forgets those of instructions before `unfinished` from time to time.
         void add(const Range &range, uint32_t unfinished);
 
-        // The number behind the latest instruction, of those from `from` on, that touches bytes of these, and writes them unless
-        // they are `written`; `from` if there is none.
-        uint32_t behind_latest(uint64_t begin, uint64_t end, bool written, uint32_t from) const;
+        // The number behind the latest instruction, of those from `from` on, that conflicts with a range: one of both writes bytes
+        // that the other touches; `from` if there is none.
+        uint32_t behind_latest(const Range &range, uint32_t from) const;
 
     private:
-        void make_room();
+        static constexpr size_t kFewest = 16;
+
+        void forget(uint32_t unfinished);
         void widen(const Range &range) {
-            lowest_ = std::min(lowest_, range.begin);
-            highest_ = std::max(highest_, range.end);
+            lowest_ = std::min<uint64_t>(lowest_, range.begin);
+            highest_ = std::max(highest_, range.end());
         }
 
         uint64_t lowest_ = ~0ull;   // all lie from here
         uint64_t highest_ = 0;      // to here
-        size_t first_ = 0;
+        size_t kept_ = kFewest;     // when there are so many, some are forgotten
         std::vector<Range> all_;
     };
     struct End {

@@ -11,7 +11,7 @@ namespace asim {
 class SegmentEncoder {
 public:
     bool full() const { return sites_.size() == kMaxSites; }
-    void add(const Record &record, const Operand *operands);
+    void add(const Record &record, const ScalarCounts &scalar, const Operand *operands);
 
     // Ends the segment; it is valid until the next one is begun.
     const std::vector<uint8_t> &finish();
@@ -26,10 +26,10 @@ private:
     static constexpr size_t kPlaces = 2 * kMaxSites;
 
     uint32_t find(const Record &record, const Operand *operands, uint64_t hash, size_t &place) const;
-    void add_new(const Record &record, const Operand *operands, uint64_t hash, size_t place);
-    void add_changed(uint32_t site, const Record &record, const Operand *operands);
+    void add_new(const Record &record, const ScalarCounts &scalar, const Operand *operands, uint64_t hash, size_t place);
+    void add_changed(uint32_t site, const Record &record, const ScalarCounts &scalar, const Operand *operands);
     void put(uint64_t number);
-    void put_scalar(const uint32_t *before, const uint32_t *now);
+    void put_scalar(const ScalarCounts &before, const ScalarCounts &now);
     void end_run();
 
     std::vector<uint8_t> bytes_;

@@ -1,7 +1,7 @@
 // The trace record: the only thing that crosses from execution to pricing.
 // It names instructions, pipes, sizes and address ranges; it knows neither data nor cycles.
 #pragma once
-#include <cstddef>
+#include <array>
 #include <cstdint>
 
 #include "asim/machine/export.h"
@@ -79,10 +79,12 @@ enum class ScalarClass : uint8_t {
     Access,         // a load or store of global memory, or a load of the unified buffer that overlaps with the one before
     Load,           // any other load of the unified buffer: what comes next waits for its value
     Store,          // to the unified buffer
+    Queue,          // a load or store of what a queue knows of its buffers and events, by the library
     Fetched,        // an instruction of the kernel's own code that the block had not executed before
 };
-constexpr uint32_t kScalarClassCount = 14;
+constexpr uint32_t kScalarClassCount = 15;
 constexpr uint32_t kCountedClassCount = 8;      // by asim_count
+using ScalarCounts = std::array<uint32_t, kScalarClassCount>;   // work of the scalar unit between two records, by class
 
 // Followed in memory by `operands` Operand entries.
 struct Record {
@@ -94,9 +96,7 @@ struct Record {
     uint16_t flag_id;
     uint32_t repeats;           // vector repeats, or bursts of a copy
     uint32_t burst_bytes;       // bytes of one burst of a copy
-    uint32_t scalar[kScalarClassCount];     // work of the scalar unit since the previous record, by class
 };
-constexpr uint32_t kRecordHeadBytes = 16;       // all but the work of the scalar unit
 
 // flag_id of a copy, added up.
 constexpr uint16_t kBypassesL2 = 1;  // its tensor has the cache switched off
@@ -149,7 +149,7 @@ struct TraceHeader {
 };
 
 constexpr char kTraceMagic[8] = {'A', 'S', 'I', 'M', 'T', 'R', 'C', '\n'};
-constexpr uint32_t kTraceVersion = 5;
+constexpr uint32_t kTraceVersion = 6;
 
 // Starts `bytes` bytes that stand for records of one block, as site.h says.
 struct SegmentHeader {
@@ -157,6 +157,6 @@ struct SegmentHeader {
     uint32_t bytes;
 };
 
-static_assert(offsetof(Record, scalar) == kRecordHeadBytes && sizeof(Operand) == 16 && sizeof(TraceHeader) == 24, "trace layout is fixed");
+static_assert(sizeof(Record) == 16 && sizeof(Operand) == 16 && sizeof(TraceHeader) == 24, "trace layout is fixed");
 
 }  // namespace asim

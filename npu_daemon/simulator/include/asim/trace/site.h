@@ -2,7 +2,7 @@
 //
 // A segment stands for itself. It is a sequence of codes, each a number of variable length (seven bits a byte, the
 // lowest first, the highest bit set in all but the last byte):
-//   0          a record follows, its head and its operands as they are in memory, then its scalar work as changed from none:
+//   0          a record follows, it and its operands as they are in memory, then its scalar work as changed from none:
 //              a site, numbered from 0; beyond kMaxSites the oldest number is used again
 //   odd  c     (c >> 1) + 1 records as foreseen: the site that followed the last one when it was the last one before, all
 //              addresses and counts as foreseen there
@@ -18,8 +18,9 @@
 
 namespace asim {
 
-constexpr uint32_t kMaxSites = 1024;            // of a segment
-constexpr uint32_t kNoSite = kMaxSites;
+constexpr uint16_t kMaxSites = 1024;            // of a segment
+constexpr uint16_t kNoSite = kMaxSites;
+constexpr double kUnknownCycles = -1;
 constexpr uint64_t kAddressMask = (1ull << 56) - 1;
 constexpr uint8_t kScalarChanged = 1u << kMaxOperands;
 
@@ -27,8 +28,7 @@ struct Entry {
     Record record;
     Pipe pipe = Pipe::S;                        // that takes it; S for what the scalar unit does itself
     uint16_t flag = 0;                          // of SetFlag and WaitFlag: those of a block are numbered by its reader, from 1 on
-    uint32_t next = kNoSite;                    // what followed last time
-    uint32_t scalar_classes = 0;                // of which there is scalar work, one bit each
+    uint16_t next = kNoSite;                    // the site that followed last time
     Operand operands[kMaxOperands];
 
     Entry() = default;
@@ -38,15 +38,17 @@ struct Entry {
         pipe = other.pipe;
         flag = other.flag;
         next = other.next;
-        scalar_classes = other.scalar_classes;
         for (uint32_t i = 0; i < record.operands; ++i) operands[i] = other.operands[i];
         return *this;
     }
 };
 
-struct alignas(64) Site {                       // lines of the host's cache
+// What is read again and again lies in front: a line of the host's cache holds it for most sites.
+struct alignas(64) Site {
+    double scalar_cycles = kUnknownCycles;      // of its scalar work, where a reader prices it
     Entry entry;                                // as it was last time
     uint64_t steps[kMaxOperands][2] = {};       // of its addresses: the last step, and the one before
+    ScalarCounts scalar{};
 
     uint64_t foreseen(uint32_t operand) const { return (entry.operands[operand].address + steps[operand][1]) & kAddressMask; }
 

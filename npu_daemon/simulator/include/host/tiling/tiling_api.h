@@ -1,7 +1,7 @@
 // Planning functions of the API library.
 //
-// The sizes are what the simulator's own math library works with; calls it does not have report themselves as
-// unsupported.
+// The sizes are what the simulator's own math library works with, and at least what the published one divides into rounds;
+// calls it does not have report themselves as unsupported.
 #pragma once
 
 #include <string>
@@ -44,7 +44,7 @@ inline void math_scratch(ScratchNeed need, const ge::Shape &shape, uint32_t type
     }
 ASIM_MATH_SCRATCH(Sigmoid, 1, false)
 ASIM_MATH_SCRATCH(Tanh, 1, true)
-ASIM_MATH_SCRATCH(Gelu, 1, true)
+ASIM_MATH_SCRATCH(Gelu, 3, true)
 ASIM_MATH_SCRATCH(Floor, 0, true)
 ASIM_MATH_SCRATCH(Ceil, 0, true)
 ASIM_MATH_SCRATCH(Round, 0, true)
@@ -57,14 +57,14 @@ ASIM_MATH_SCRATCH(Cos, 3, true)
 ASIM_MATH_SCRATCH(Tan, 4, true)
 ASIM_MATH_SCRATCH(Asin, 3, true)
 ASIM_MATH_SCRATCH(Acos, 3, true)
-ASIM_MATH_SCRATCH(Atan, 4, true)
+ASIM_MATH_SCRATCH(Atan, 5, true)
 ASIM_MATH_SCRATCH(Sinh, 1, true)
-ASIM_MATH_SCRATCH(Cosh, 1, true)
-ASIM_MATH_SCRATCH(Asinh, 2, true)
+ASIM_MATH_SCRATCH(Cosh, 2, true)
+ASIM_MATH_SCRATCH(Asinh, 3, true)
 ASIM_MATH_SCRATCH(Acosh, 1, true)
 ASIM_MATH_SCRATCH(Atanh, 1, true)
 ASIM_MATH_SCRATCH(Erf, 3, true)
-ASIM_MATH_SCRATCH(Erfc, 3, true)
+ASIM_MATH_SCRATCH(Erfc, 7, true)
 #undef ASIM_MATH_SCRATCH
 
 // Mean keeps one sum for each repeat of a row.

@@ -24,6 +24,8 @@
 #include "asim/api/softmax_flash.h"
 #include "asim/api/library_rows.h"
 #include "asim/api/reduce_rows.h"
+#include "asim/api/gated_units.h"
+#include "asim/api/running_sums.h"
 #include "asim/api/bitwise.h"
 #include "asim/api/quantization.h"
 #include "asim/api/vector_sort.h"

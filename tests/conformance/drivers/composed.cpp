@@ -40,6 +40,70 @@ bool register_sums() {
     return true;
 }
 
-const bool g_registered = register_sums<half>() && register_sums<float>();
+// Rows of a round of the layer norms and where its parts lie, as a host function plans them.
+template <typename Tiling>
+Tiling planned_rows(uint32_t rows, uint32_t columns, uint32_t original, uint32_t rows_at_once, bool wide) {
+    Tiling tiling{};
+    tiling.bLength = rows;
+    tiling.sLength = 1;
+    tiling.hLength = columns;
+    tiling.originalHLength = original;
+    tiling.lastDimValueBack = 1.0f / static_cast<float>(original);
+    tiling.inputRoundSize = rows_at_once * columns;
+    const uint32_t aligned = wide ? 0 : (rows + 7) / 8 * 8;
+    tiling.varianceTmpTensorPos = aligned;
+    tiling.firstTmpStartPos = 2 * aligned;
+    tiling.secondTmpStartPos = tiling.firstTmpStartPos + tiling.inputRoundSize;
+    tiling.thirdTmpStartPos = tiling.secondTmpStartPos + tiling.inputRoundSize;
+    return tiling;
+}
+
+// Arguments: dst, mean, variance, x, gamma, beta, rows, columns, columns that count, rows at once, scratch, bytes, bits of epsilon.
+template <typename T>
+bool register_norms() {
+    const std::string type = " " + type_name<T>();
+    constexpr bool wide = std::is_same_v<T, float>;
+    Register("LayerNorm" + type, [](Arguments a) {
+        const auto tiling = planned_rows<LayerNormTiling>(a[6], a[7], a[8], a[9], wide);
+        AscendC::LayerNorm<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]), tensor<T>(a[5]),
+                              bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
+    });
+    // The source is also what is added to it, scaled by 2.
+    Register("DeepNorm" + type, [](Arguments a) {
+        const auto tiling = planned_rows<DeepNormTiling>(a[6], a[7], a[8], a[9], wide);
+        AscendC::DeepNorm<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), tensor<T>(a[3]), tensor<T>(a[3]), tensor<T>(a[5]),
+                             tensor<T>(a[4]), bytes_at(a[10], a[11]), static_cast<T>(2.0f), scalar<T>(a[12]), tiling);
+    });
+    Register("LayerNorm of rows" + type, [](Arguments a) {
+        LayerNormSeparateTiling tiling{};
+        tiling.inputRoundSize = a[9] * a[7];
+        tiling.rValueBack = 1.0f / static_cast<float>(a[8]);
+        const AscendC::LayerNormPara para{uint32_t(a[6]), uint32_t(a[8]), uint32_t(a[7])};
+        AscendC::LayerNorm<T, T>(tensor<T>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]),
+                                 tensor<T>(a[5]), static_cast<float>(scalar<T>(a[12])), bytes_at(a[10], a[11]), para, tiling);
+    });
+    Register("RmsNorm" + type, [](Arguments a) {
+        RmsNormTiling tiling{};
+        tiling.bLength = a[6];
+        tiling.sLength = 1;
+        tiling.hLength = a[7];
+        tiling.originalHLength = a[8];
+        tiling.reciprocalOfHLength = 1.0f / static_cast<float>(a[8]);
+        tiling.mainBsLength = a[9];
+        tiling.mainBshLength = a[9] * a[7];
+        const auto dst = tensor<T>(a[0]), src = tensor<T>(a[3]), gamma = tensor<T>(a[4]);
+        if (a[1] != 0) return AscendC::RmsNorm<T, true>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
+        AscendC::RmsNorm<T>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
+    });
+    // Arguments: mean and variance after, before, x, elements, scratch, bytes, bits of 1 / n as float.
+    Register("WelfordUpdate" + type, [](Arguments a) {
+        const AscendC::WelfordUpdateParam para{1, uint32_t(a[5]), uint32_t(a[5]), scalar<float>(a[8])};
+        AscendC::WelfordUpdate<T, float>(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]),
+                                         tensor<T>(a[4]), bytes_at(a[6], a[7]), para);
+    });
+    return true;
+}
+
+const bool g_registered = register_sums<half>() && register_sums<float>() && register_norms<half>() && register_norms<float>();
 
 }  // namespace

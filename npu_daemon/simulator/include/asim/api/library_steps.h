@@ -93,6 +93,28 @@ private:
     int32_t count_;
 };
 
+// Runs `work` in counter mode, so that instructions without a mask of their own take the first `count` elements.
+template <typename Work>
+void counted(uint32_t count, Work work) {
+    SetMaskCount();
+    SetVectorMask<float, MaskMode::COUNTER>(0, count);
+    work();
+    SetMaskNorm();
+    ResetMask();
+}
+
+// One pipe waits for what another has been given so far.
+template <HardEvent event>
+void await() {
+    const auto id = static_cast<int32_t>(asim::fetch_event_id(source_pipe(event), target_pipe(event)));
+    SetFlag<event>(id);
+    WaitFlag<event>(id);
+}
+
+constexpr uint64_t kRegisterMask = 0;       // of instructions that take the mask register as it is
+constexpr uint32_t kFloatsOfRepeat = asim::kRepeatBytes / sizeof(float);
+constexpr uint32_t kFloatsOfBlock = asim::kUbBlockBytes / sizeof(float);
+
 // Equal pieces of a scratch buffer, whole numbers of 32 elements as the published library divides it.
 template <typename T>
 struct Pieces {

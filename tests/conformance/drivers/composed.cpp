@@ -104,6 +104,98 @@ bool register_norms() {
     return true;
 }
 
-const bool g_registered = register_sums<half>() && register_sums<float>() && register_norms<half>() && register_norms<float>();
+// Arguments: dst, sums, maxima, src, rows, columns, scratch, bytes.
+template <typename T>
+bool register_softmax() {
+    const std::string type = " " + type_name<T>();
+    Register("LogSoftMax" + type, [](Arguments a) {
+        const uint32_t rows = a[4], columns = a[5];
+        AscendC::LogSoftMax<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), tensor<T>(a[3]), bytes_at(a[6], a[7]), LogSoftMaxTiling{},
+                               {rows, columns, rows, columns});
+    });
+    Register("SimpleSoftMax" + type, [](Arguments a) {
+        const uint32_t rows = a[4], columns = a[5];
+        AscendC::SimpleSoftMax<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), tensor<T>(a[3]), bytes_at(a[6], a[7]), SoftMaxTiling{},
+                                  {rows, columns, rows, columns});
+    });
+    // Arguments: rows' values, maxima, bits to look for, bits to write, rows, columns; returns by the first element at 0.
+    Register("AdjustSoftMaxRes" + type, [](Arguments a) {
+        const uint32_t rows = a[4], columns = a[5];
+        const bool found = AscendC::AdjustSoftMaxRes<T, T>(tensor<T>(a[0]), tensor<T>(a[1]), a[2], scalar<T>(a[3]), {rows, columns, rows, columns});
+        tensor<int32_t>(a[6]).SetValue(0, found);
+    });
+    return true;
+}
+
+// Arguments: values, indices, src, indices of src, finished rows, rows, columns, columns that count, k, largest, scratch, bytes.
+template <typename T, bool own_indices, bool finishes, AscendC::TopKMode mode>
+void top_k(Arguments a) {
+    const AscendC::TopKInfo info{int32_t(a[5]), int32_t(a[6]), int32_t(a[7])};
+    AscendC::TopK<T, own_indices, finishes, false, mode>(tensor<T>(a[0]), tensor<int32_t>(a[1]), tensor<T>(a[2]), tensor<int32_t>(a[3]),
+                                                         tensor<bool>(a[4]), bytes_at(a[10], a[11]), int32_t(a[8]), TopkTiling{}, info, a[9] != 0);
+}
+
+template <typename T>
+bool register_topk() {
+    using AscendC::TopKMode;
+    const std::string type = " " + type_name<T>();
+    Register("TopK" + type, top_k<T, false, false, TopKMode::TOPK_NORMAL>);
+    Register("TopK indexed" + type, top_k<T, true, true, TopKMode::TOPK_NORMAL>);
+    Register("TopK small" + type, top_k<T, false, false, TopKMode::TOPK_NSMALL>);
+    // Arguments: dst, src, scratch, bytes, scale and offset as bits of float, elements.
+    Register("AscendQuant" + type, [](Arguments a) {
+        AscendC::AscendQuant<T>(tensor<int8_t>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), scalar<float>(a[4]), scalar<float>(a[5]), uint32_t(a[6]));
+    });
+    // Arguments: dst, src, scratch, bytes, scales, offsets, columns, elements.
+    Register("AscendQuant columns" + type, [](Arguments a) {
+        const uint32_t columns = a[6];
+        AscendC::AscendQuant<T>(tensor<int8_t>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), tensor<T>(a[4]), tensor<T>(a[5]), columns, columns,
+                                uint32_t(a[7]));
+    });
+    return true;
+}
+
+// Arguments: dst, src, rows, columns, scratch, bytes.
+template <typename T>
+bool register_flags() {
+    namespace Reduce = AscendC::Pattern::Reduce;
+    const std::string type = " " + type_name<T>();
+#define FLAGS(Name, pattern)                                                                                            \
+    Register(#Name " " #pattern + type, [](Arguments a) {                                                               \
+        const uint32_t shape[] = {uint32_t(a[2]), uint32_t(a[3])};                                                      \
+        AscendC::Name<T, Reduce::pattern>(tensor<T>(a[0]), tensor<T>(a[1]), bytes_at(a[4], a[5]), shape, true);         \
+    });
+    FLAGS(ReduceAll, AR) FLAGS(ReduceAll, RA) FLAGS(ReduceAny, AR) FLAGS(ReduceAny, RA)
+    if constexpr (std::is_same_v<T, float>) {
+        FLAGS(ReduceProd, AR) FLAGS(ReduceProd, RA)
+    }
+    return true;
+}
+
+// Arguments: dst, src0, src1, scratch, bytes, elements.
+const Register g_xor_sum("ReduceXorSum", [](Arguments a) {
+    AscendC::ReduceXorSum<int16_t>(tensor<int16_t>(a[0]), tensor<int16_t>(a[1]), tensor<int16_t>(a[2]), bytes_at(a[3], a[4]), uint32_t(a[5]));
+});
+
+// Arguments: dst, src0, src1, elements.
+template <typename D, typename S>
+bool register_fused() {
+    const std::string type = " " + type_name<D>() + " " + type_name<S>();
+    Register("AddReluCast" + type, [](Arguments a) { AscendC::AddReluCast(tensor<D>(a[0]), tensor<S>(a[1]), tensor<S>(a[2]), uint32_t(a[3])); });
+    Register("SubReluCast" + type, [](Arguments a) { AscendC::SubReluCast(tensor<D>(a[0]), tensor<S>(a[1]), tensor<S>(a[2]), uint32_t(a[3])); });
+    return true;
+}
+const Register g_mul_cast("MulCast", [](Arguments a) {
+    AscendC::MulCast(tensor<uint8_t>(a[0]), tensor<half>(a[1]), tensor<half>(a[2]), uint32_t(a[3]));
+});
+const Register g_add_deq_relu("AddDeqRelu", [](Arguments a) {
+    AscendC::SetDeqScale(static_cast<half>(0.5f));
+    AscendC::AddDeqRelu(tensor<half>(a[0]), tensor<int32_t>(a[1]), tensor<int32_t>(a[2]), int32_t(a[3]));
+});
+
+const bool g_registered = register_sums<half>() && register_sums<float>() && register_norms<half>() && register_norms<float>() &&
+                          register_softmax<half>() && register_softmax<float>() && register_topk<half>() && register_topk<float>() &&
+                          register_flags<uint8_t>() && register_flags<float>() && register_fused<int8_t, half>() &&
+                          register_fused<half, float>() && register_fused<int8_t, int16_t>();
 
 }  // namespace

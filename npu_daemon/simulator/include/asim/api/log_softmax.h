@@ -28,63 +28,70 @@ void decimal_logarithm(const LocalTensor<T> &dst, const LocalTensor<uint8_t> &sc
     }
 }
 
-// The data block of each row, with the row: columns of data blocks for short rows, else row by row.
-template <typename T, typename Call>
-void with_row_blocks(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &blocks, uint32_t rows, uint32_t stride,
+// Numbers of rows: a data block each, or two where halves were converted.
+struct RowBlocks {
+    LocalTensor<float> values;
+    uint32_t stride_blocks;
+};
+
+// The numbers of each row, with the row: columns of data blocks for short rows, else row by row.
+template <typename Call>
+void with_row_blocks(const LocalTensor<float> &dst, const LocalTensor<float> &src, const RowBlocks &blocks, uint32_t rows, uint32_t stride,
                      Call call) {
-    constexpr uint32_t block = asim::kUbBlockBytes / sizeof(T), whole_rows = 192;
+    constexpr uint32_t whole_rows = 192;
     if (stride < whole_rows) {
-        const auto row_blocks = static_cast<uint8_t>(stride / block), distance = static_cast<uint8_t>(stride / block * 8);
-        const BinaryRepeatParams params{row_blocks, row_blocks, 1, distance, distance, 8};
-        counted(rows * block, [&] {
-            for (uint32_t column = 0; column < stride; column += block) call(dst[column], src[column], blocks, params);
+        const auto row_blocks = static_cast<uint8_t>(stride / kFloatsOfBlock), distance = static_cast<uint8_t>(stride);
+        const auto apart = static_cast<uint8_t>(blocks.stride_blocks);
+        const BinaryRepeatParams params{row_blocks, row_blocks, apart, distance, distance, static_cast<uint8_t>(8 * apart)};
+        counted(rows * kFloatsOfBlock, [&] {
+            for (uint32_t column = 0; column < stride; column += kFloatsOfBlock) call(dst[column], src[column], blocks.values, params);
         });
     } else {
+        const BinaryRepeatParams params{1, 1, 0, 8, 8, 0};
         counted(stride, [&] {
-            for (uint32_t row = 0; row < rows; ++row) call(dst[row * stride], src[row * stride], blocks[row * block], BinaryRepeatParams{1, 1, 0, 8, 8, 0});
+            for (uint32_t row = 0; row < rows; ++row) {
+                call(dst[row * stride], src[row * stride], blocks.values[row * blocks.stride_blocks * kFloatsOfBlock], params);
+            }
         });
     }
     PipeBarrier<PIPE_V>();
 }
 
-inline void softmax_of(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &sums,
-                       const LocalTensor<float> &maxima, uint32_t rows, uint32_t stride) {
-    with_row_blocks(dst, src, maxima, rows, stride, [](const auto &to, const auto &from, const auto &blocks, const auto &params) {
+inline void softmax_of(const LocalTensor<float> &dst, const LocalTensor<float> &src, const RowBlocks &sums, const RowBlocks &maxima,
+                       uint32_t rows, uint32_t stride) {
+    using Tensor = LocalTensor<float>;
+    with_row_blocks(dst, src, maxima, rows, stride, [](const Tensor &to, const Tensor &from, const Tensor &blocks, const auto &params) {
         Sub<float, false>(to, from, blocks, kRegisterMask, 1, params);
     });
     Steps<float>(rows * stride).exp(dst, dst);
-    with_row_blocks(dst, dst, sums, rows, stride, [](const auto &to, const auto &from, const auto &blocks, const auto &params) {
+    with_row_blocks(dst, dst, sums, rows, stride, [](const Tensor &to, const Tensor &from, const Tensor &blocks, const auto &params) {
         Div<float, false>(to, from, blocks, kRegisterMask, 1, params);
     });
 }
 
-// Blocks of 16 halves become blocks of 8 floats.
-inline void block_values(const LocalTensor<float> &dst, const LocalTensor<half> &src, uint32_t rows) {
-    counted(rows * kFloatsOfBlock, [&] {
-        Cast<float, half, false>(dst, src, RoundMode::CAST_NONE, kRegisterMask, 1, UnaryRepeatParams{1, 1, 8, 8});
-    });
-    PipeBarrier<PIPE_V>();
-}
-inline void block_values(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t rows) {
-    Steps<float>(rows * kFloatsOfBlock).adds(dst, src, 0.0f);
-}
-
-// Half rows in float, as many at once as the scratch buffer holds with the data blocks of their numbers.
+// Half rows in float, as many at once as the scratch buffer holds with the numbers of rows, where these are halves.
 template <typename S>
 void softmax_of_halves(const LocalTensor<half> &dst, const LocalTensor<half> &src, const LocalTensor<S> &sums, const LocalTensor<S> &maxima,
                        const LocalTensor<uint8_t> &scratch, uint32_t rows, uint32_t stride) {
+    constexpr bool converts = std::is_same_v<S, half>;
     constexpr uint32_t block = asim::kUbBlockBytes / sizeof(S);
     const LocalTensor<float> base = scratch.template ReinterpretCast<float>();
-    const uint32_t row_floats = stride + 2 * kFloatsOfBlock;
+    const uint32_t row_floats = stride + (converts ? 2 * block : 0);
     asim::check_scratch(ComposedCall::SimpleSoftMax, bytes_of(scratch), uint64_t{row_floats} * sizeof(float));
     in_rounds(rows, base.GetSize() / row_floats, [&](uint32_t done, uint32_t number) {
-        const LocalTensor<float> blocks = base[number * stride];
-        const LocalTensor<float> totals = blocks[number * kFloatsOfBlock];
-        const uint32_t elements = number * stride;
+        const uint32_t elements = number * stride, numbers = number * block;
+        RowBlocks most, total;
+        if constexpr (converts) {
+            most = {base[elements], 2};
+            total = {base[elements + numbers], 2};
+            Steps<float>(numbers).cast(most.values, maxima[done * block]);
+            Steps<float>(numbers).cast(total.values, sums[done * block]);
+        } else {
+            most = {maxima[done * block], 1};
+            total = {sums[done * block], 1};
+        }
         Steps<float>(elements).cast(base, src[done * stride]);
-        block_values(blocks, maxima[done * block], number);
-        block_values(totals, sums[done * block], number);
-        softmax_of(base, base, totals, blocks, number, stride);
+        softmax_of(base, base, total, most, number, stride);
         Steps<half>(elements).cast(dst[done * stride], base);
     });
 }
@@ -116,7 +123,7 @@ __aicore__ inline void SimpleSoftMax(const LocalTensor<T> &dst, const LocalTenso
     const SoftmaxRows rows = rows_of(src, tiling, softmaxShapeInfo);
     asim::check_matrix(library::ComposedCall::SimpleSoftMax, {rows.shape.rows, rows.stride});
     asim::check_demand(library::ComposedCall::SimpleSoftMax, library::Demand::WholeBlocks, rows.stride * static_cast<uint32_t>(sizeof(T)), 0);
-    if constexpr (std::is_same_v<T, float>) library::softmax_of(dst, src, inSum, inMax, rows.shape.rows, rows.stride);
+    if constexpr (std::is_same_v<T, float>) library::softmax_of(dst, src, {inSum, 1}, {inMax, 1}, rows.shape.rows, rows.stride);
     else library::softmax_of_halves(dst, src, inSum, inMax, sharedTmpBuffer, rows.shape.rows, rows.stride);
 }
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,

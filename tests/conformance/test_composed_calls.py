@@ -1,9 +1,9 @@
-"""Library calls that headers compose of vector instructions, against numpy: values, edge shapes, rounds and faults."""
+"""Library calls composed of vector instructions against numpy: values, edge shapes, rounds and faults."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -308,3 +308,56 @@ def test_topk_takes_no_more_than_there_are(machine: Machine, k: int, message: st
     machine.reset(UB)
     with pytest.raises(MachineFault, match=f"TopK: {message}"):
         machine.call("TopK float32", DST, FAR, SRC, OTHER, OTHER, 1, 32, 32, k, 1, TMP, 8 * KB)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("number", "groups", "channels", "area"), [(2, 4, 2, 16), (1, 1, 3, 64), (3, 2, 1, 400)]
+)
+def test_group_norm(machine: Machine, number: int, groups: int, channels: int, area: int, dtype: str) -> None:
+    x = drawn(16, (number, groups, channels, area), -2, 3, dtype)
+    gamma, beta = (drawn(seed, groups * channels, 0.5, 1.5, dtype) for seed in (17, 18))
+    machine.reset(UB)
+    for place, values in ((SRC, x), (OTHER, gamma), (OTHER + 4 * KB, beta)):
+        machine.put(place, values)
+    operands = (DST, FAR, FAR + 4 * KB, SRC, OTHER, OTHER + 4 * KB)
+    machine.call(
+        f"GroupNorm {dtype}", *operands, number, groups, channels, area, TMP, 30 * KB, bits(1e-3, dtype)
+    )
+    y = x.astype(float).reshape(number * groups, -1)
+    plain = _normalized(y, np.ones(1), np.zeros(1), 1e-3).reshape(x.shape)
+    factor, term = (values.reshape(1, groups, channels, 1) for values in (gamma, beta))
+    tolerance = 5e-6 if dtype == "float32" else 4e-3
+    result = machine.view(DST, dtype, x.size).reshape(x.shape)
+    np.testing.assert_allclose(result, plain * factor + term, atol=tolerance, rtol=tolerance)
+    np.testing.assert_allclose(machine.view(FAR, dtype, len(y)), y.mean(axis=1), atol=tolerance)
+    np.testing.assert_allclose(machine.view(FAR + 4 * KB, dtype, len(y)), y.var(axis=1), rtol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_drop_out_by_bytes_and_by_bits(machine: Machine, dtype: str) -> None:
+    x, kept = drawn(19, (5, 64), -2, 3, dtype), np.random.default_rng(20).random((5, 64)) < 0.5
+    machine.reset(UB)
+    machine.put(SRC, x)
+    machine.put(OTHER, np.pad(kept.astype(np.uint8), ((0, 0), (0, 32))))
+    machine.call(f"DropOut {dtype}", DST, SRC, OTHER, 5, 64, 96, TMP, 192)
+    result = machine.view(DST, dtype, x.size).reshape(x.shape)
+    np.testing.assert_array_equal(result, np.where(kept, 2 * x, 0))
+    packed = np.packbits(kept, axis=1, bitorder="little")
+    machine.put(OTHER, np.pad(packed, ((0, 0), (0, 24))))
+    result[:] = 7
+    machine.call(f"DropOut {dtype}", DST, SRC, OTHER, 5, 64, 32, TMP, 0)
+    np.testing.assert_array_equal(result, np.where(kept, 2 * x, 0))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(16, 16), (32, 64), (64, 16)])
+def test_transposition_by_a_plan(machine: Machine, shape: tuple[int, int], dtype: str) -> None:
+    x = np.arange(shape[0] * shape[1]).reshape(shape).astype(dtype)
+    machine.reset(UB)
+    machine.put(SRC, x)
+    only_matrices = 7
+    machine.call(f"Transpose {dtype}", DST, SRC, *shape, only_matrices)
+    np.testing.assert_array_equal(machine.view(DST, dtype, x.size).reshape(shape[::-1]), x.T)
+    with pytest.raises(MachineFault, match="TRANSPOSE_ND2ND_ONLY is simulated"):
+        machine.call(f"Transpose {dtype}", DST, SRC, *shape, only_matrices - 1)

@@ -1,4 +1,4 @@
-"""Scratch sizes and plans of normalizations, TopK and composed library calls, as host functions ask for them."""
+"""Scratch sizes and plans of normalizations, TopK and composed calls, as host functions ask for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["toolchain"]
 BODY = """
     const platform_ascendc::PlatformAscendC platform(context->GetPlatformInfo());
     uint32_t found[64] = {}, most = 0, least = 0;
-    const auto note = [&, next = 0u](uint32_t value) mutable { found[next++] = value; };
+    auto note = [&, next = 0u](uint32_t value) mutable { found[next++] = value; };
     const ge::Shape rows({2, 5, 64, 60});
     AscendC::GetLayerNormMaxMinTmpSize(rows, 2, false, most, least);
     note(most); note(least);
@@ -37,9 +37,10 @@ BODY = """
     AscendC::GetLayerNormNDTilingInfo(two, least, 2, false, true, separate);
     note(separate.get_aLength()); note(separate.get_inputRoundSize());
     optiling::TopkTiling top;
-    AscendC::GetTopKMaxMinTmpSize(platform, 64, 3, false, false, AscendC::TopKMode::TOPK_NORMAL, true, 4, most, least);
+    const auto normal = AscendC::TopKMode::TOPK_NORMAL;
+    AscendC::GetTopKMaxMinTmpSize(platform, 64, 3, false, false, normal, true, 4, most, least);
     note(most);
-    note(AscendC::TopKTilingFunc(platform, 64, 3, 5, 4, false, AscendC::TopKMode::TOPK_NORMAL, true, top));
+    note(AscendC::TopKTilingFunc(platform, 64, 3, 5, 4, false, normal, true, top));
     note(top.get_kAlignFourBytes());
     optiling::LogSoftMaxTiling soft;
     AscendC::LogSoftMaxTilingFunc(three, 4, AscendC::GetLogSoftMaxMinTmpSize(three, 4, false), soft);
@@ -48,7 +49,8 @@ BODY = """
     note(most); note(least);
     AscendC::GetFmodTmpBufferFactorSize(2, most, least);
     note(most); note(least);
-    AscendC::GetReduceProdMaxMinTmpSize(two, ge::DT_FLOAT, AscendC::ReducePattern::AR, true, false, most, least);
+    const auto pattern = AscendC::ReducePattern::AR;
+    AscendC::GetReduceProdMaxMinTmpSize(two, ge::DT_FLOAT, pattern, true, false, most, least);
     note(least);
     AscendC::GetPowerMaxMinTmpSize(two, two, false, 4, false, most, least);
     note(least);

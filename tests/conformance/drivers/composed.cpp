@@ -95,6 +95,32 @@ bool register_norms() {
         if (a[1] != 0) return AscendC::RmsNorm<T, true>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
         AscendC::RmsNorm<T>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
     });
+    // Arguments: dst, mean, variance, x, gamma, beta, n, groups, channels of a group, elements of a channel, scratch, bytes, epsilon.
+    Register("GroupNorm" + type, [](Arguments a) {
+        GroupNormTiling tiling{};
+        tiling.n = a[6];
+        tiling.g = a[7];
+        tiling.d = a[8];
+        tiling.c = a[7] * a[8];
+        tiling.hw = a[9];
+        AscendC::GroupNorm<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]), tensor<T>(a[5]),
+                              bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
+    });
+    // Arguments: dst, src, mask, rows, columns, columns of the mask, scratch, bytes.
+    Register("DropOut" + type, [](Arguments a) {
+        AscendC::DropOutShapeInfo info;
+        info.firstAxis = a[3];
+        info.srcLastAxis = a[4];
+        info.maskLastAxis = a[5];
+        AscendC::DropOut<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<uint8_t>(a[2]), bytes_at(a[6], a[7]), 0.5f, info);
+    });
+    // Arguments: dst, src, rows, columns, kind.
+    Register("Transpose" + type, [](Arguments a) {
+        ConfusionTransposeTiling tiling{};
+        tiling.param1 = a[2];
+        tiling.param2 = a[3];
+        AscendC::Transpose(tensor<T>(a[0]), tensor<T>(a[1]), static_cast<AscendC::TransposeType>(a[4]), tiling);
+    });
     // Arguments: mean and variance after, before, x, elements, scratch, bytes, bits of 1 / n as float.
     Register("WelfordUpdate" + type, [](Arguments a) {
         const AscendC::WelfordUpdateParam para{1, uint32_t(a[5]), uint32_t(a[5]), scalar<float>(a[8])};

@@ -3,7 +3,7 @@
 #include "asim/api/library_steps.h"
 
 namespace AscendC {
-namespace library {
+namespace composed_calls {
 
 // Of half operands: the gate, the result, and the other source where it has a place of its own.
 struct SwishGate {
@@ -77,37 +77,37 @@ void checked_gate(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const L
     gated(dst, src0, src1, scratch, count, gate);
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 #define ASIM_GATED(Name, Gate)                                                                                            \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,        \
                                 const LocalTensor<uint8_t> &sharedTmpBuffer, uint32_t calCount) {                         \
-        library::checked_gate(dst, src0, src1, sharedTmpBuffer, calCount, Gate{});                                        \
+        composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, calCount, Gate{});                                        \
     }                                                                                                                     \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,        \
                                 const LocalTensor<uint8_t> &sharedTmpBuffer) {                                            \
-        library::checked_gate(dst, src0, src1, sharedTmpBuffer, src0.GetSize(), Gate{});                                  \
+        composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, src0.GetSize(), Gate{});                                  \
     }                                                                                                                     \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,        \
                                 uint32_t calCount) {                                                                      \
-        library::checked_gate(dst, src0, src1, library::free_scratch(), calCount, Gate{});                                \
+        composed_calls::checked_gate(dst, src0, src1, composed_calls::free_scratch(), calCount, Gate{});                                \
     }                                                                                                                     \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1) {      \
-        library::checked_gate(dst, src0, src1, library::free_scratch(), src0.GetSize(), Gate{});                          \
+        composed_calls::checked_gate(dst, src0, src1, composed_calls::free_scratch(), src0.GetSize(), Gate{});                          \
     }
-ASIM_GATED(GeGLU, library::GeluGate)
-ASIM_GATED(ReGlu, library::ReluGate)
+ASIM_GATED(GeGLU, composed_calls::GeluGate)
+ASIM_GATED(ReGlu, composed_calls::ReluGate)
 #undef ASIM_GATED
 
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                               const float &scalarValue, const LocalTensor<uint8_t> &sharedTmpBuffer, const uint32_t calCount) {
     require_math_type<T>();
-    library::checked_gate(dst, src0, src1, sharedTmpBuffer, calCount, library::SwishGate{scalarValue});
+    composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, calCount, composed_calls::SwishGate{scalarValue});
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
@@ -117,12 +117,12 @@ __aicore__ inline void SwiGLU(const LocalTensor<T> &dst, const LocalTensor<T> &s
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                               const float &scalarValue, const uint32_t calCount) {
-    SwiGLU<T>(dst, src0, src1, scalarValue, library::free_scratch(), calCount);
+    SwiGLU<T>(dst, src0, src1, scalarValue, composed_calls::free_scratch(), calCount);
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void SwiGLU(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                               const float &scalarValue) {
-    SwiGLU<T>(dst, src0, src1, scalarValue, library::free_scratch(), src0.GetSize());
+    SwiGLU<T>(dst, src0, src1, scalarValue, composed_calls::free_scratch(), src0.GetSize());
 }
 
 }  // namespace AscendC

@@ -25,7 +25,7 @@ struct LayerNormPara {
     uint32_t rLengthWithPadding;
 };
 
-namespace library {
+namespace composed_calls {
 
 // The sum of each row at the row's first element of `spread`, and one after another in `sums`; the rows of `src` are folded.
 inline void sum_rows(const LocalTensor<float> &spread, const LocalTensor<float> &sums, const LocalTensor<float> &src, uint32_t rows,
@@ -170,20 +170,20 @@ void layer_norm(const NormOperands<T> &whole, const LocalTensor<T> &mean, const 
     }
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean, const LocalTensor<T> &outputVariance,
                                  const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
                                  const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const LayerNormTiling &tiling) {
-    library::check_layer_norm<T>(library::ComposedCall::LayerNorm, sharedTmpBuffer, tiling.hLength, tiling.inputRoundSize);
-    library::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon, tiling);
+    composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::LayerNorm, sharedTmpBuffer, tiling.hLength, tiling.inputRoundSize);
+    composed_calls::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon, tiling);
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean, const LocalTensor<T> &outputVariance,
                                  const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
                                  const T epsilon, const LayerNormTiling &tiling) {
-    LayerNorm<T>(output, outputMean, outputVariance, inputX, gamma, beta, library::free_scratch(), epsilon, tiling);
+    LayerNorm<T>(output, outputMean, outputVariance, inputX, gamma, beta, composed_calls::free_scratch(), epsilon, tiling);
 }
 
 }  // namespace AscendC

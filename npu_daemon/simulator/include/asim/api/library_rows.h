@@ -24,7 +24,7 @@ struct SelectWithBytesMaskShapeInfo {
     uint32_t maskLastAxis = 0;
 };
 
-// Of DropOut, which is not simulated; kernels use it for their own ends.
+// Of DropOut (drop_out.h).
 struct DropOutShapeInfo {
     uint32_t firstAxis = 0;
     uint32_t srcLastAxis = 0;

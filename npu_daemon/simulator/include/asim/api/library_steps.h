@@ -9,7 +9,7 @@
 #include "asim/semantics/rows.h"
 
 namespace AscendC {
-namespace library {
+namespace composed_calls {
 
 using asim::ComposedCall;
 using asim::Demand;
@@ -137,5 +137,5 @@ void in_rounds(uint32_t count, uint32_t elems, Work work) {
     for (uint32_t done = 0; done < count; done += elems) work(done, count - done < elems ? count - done : elems);
 }
 
-}  // namespace library
+}  // namespace composed_calls
 }  // namespace AscendC

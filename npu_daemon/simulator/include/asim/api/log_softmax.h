@@ -6,7 +6,7 @@
 #include "asim/api/softmax_flash.h"
 
 namespace AscendC {
-namespace library {
+namespace composed_calls {
 
 // dst = log10(dst) of half values, in float by rounds of the scratch buffer.
 template <typename T>
@@ -96,7 +96,7 @@ void softmax_of_halves(const LocalTensor<half> &dst, const LocalTensor<half> &sr
     });
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 // The logarithm is to the base 10, as the page says.
 template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
@@ -107,9 +107,9 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T> &dst, const LocalTensor<T
     SoftMaxTiling plan{};
     plan.srcM = softmaxShapeInfo.srcM ? softmaxShapeInfo.srcM : tiling.srcM;
     plan.srcK = softmaxShapeInfo.srcK ? softmaxShapeInfo.srcK : tiling.srcK;
-    library::must_not_overlap(library::ComposedCall::LogSoftMax, dst, plan.srcM * plan.srcK, src, plan.srcM * plan.srcK);
+    composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, plan.srcM * plan.srcK, src, plan.srcM * plan.srcK);
     SoftMax<T>(dst, sum, max, src, sharedTmpBuffer, plan, softmaxShapeInfo);
-    library::decimal_logarithm(dst, sharedTmpBuffer, plan.srcM * plan.srcK);
+    composed_calls::decimal_logarithm(dst, sharedTmpBuffer, plan.srcM * plan.srcK);
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
@@ -121,16 +121,16 @@ __aicore__ inline void SimpleSoftMax(const LocalTensor<T> &dst, const LocalTenso
     static_assert(std::is_same_v<T, S> || (std::is_same_v<T, half> && std::is_same_v<S, float>), "sums and maxima have the type of the rows, or float");
     require_math_type<T>();
     const SoftmaxRows rows = rows_of(src, tiling, softmaxShapeInfo);
-    asim::check_matrix(library::ComposedCall::SimpleSoftMax, {rows.shape.rows, rows.stride});
-    asim::check_demand(library::ComposedCall::SimpleSoftMax, library::Demand::WholeBlocks, rows.stride * static_cast<uint32_t>(sizeof(T)), 0);
-    if constexpr (std::is_same_v<T, float>) library::softmax_of(dst, src, {inSum, 1}, {inMax, 1}, rows.shape.rows, rows.stride);
-    else library::softmax_of_halves(dst, src, inSum, inMax, sharedTmpBuffer, rows.shape.rows, rows.stride);
+    asim::check_matrix(composed_calls::ComposedCall::SimpleSoftMax, {rows.shape.rows, rows.stride});
+    asim::check_demand(composed_calls::ComposedCall::SimpleSoftMax, composed_calls::Demand::WholeBlocks, rows.stride * static_cast<uint32_t>(sizeof(T)), 0);
+    if constexpr (std::is_same_v<T, float>) composed_calls::softmax_of(dst, src, {inSum, 1}, {inMax, 1}, rows.shape.rows, rows.stride);
+    else composed_calls::softmax_of_halves(dst, src, inSum, inMax, sharedTmpBuffer, rows.shape.rows, rows.stride);
 }
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
           const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG, typename S>
 __aicore__ inline void SimpleSoftMax(const LocalTensor<T> &dst, const LocalTensor<S> &inSum, const LocalTensor<S> &inMax,
                                      const LocalTensor<T> &src, const SoftMaxTiling &tiling, const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
-    SimpleSoftMax<T, isReuseSource, isBasicBlock, isDataFormatNZ, config>(dst, inSum, inMax, src, library::free_scratch(), tiling,
+    SimpleSoftMax<T, isReuseSource, isBasicBlock, isDataFormatNZ, config>(dst, inSum, inMax, src, composed_calls::free_scratch(), tiling,
                                                                            softmaxShapeInfo);
 }
 
@@ -145,11 +145,11 @@ __aicore__ inline bool AdjustSoftMaxRes(const LocalTensor<T1> &softMaxRes, const
     using Bits = std::conditional_t<sizeof(T2) == 2, uint16_t, uint32_t>;
     const LocalTensor<Bits> maxima = maxTensor.template ReinterpretCast<Bits>();
     bool found = false;
-    library::await<HardEvent::V_S>();
+    composed_calls::await<HardEvent::V_S>();
     for (uint32_t row = 0; row < softmaxShapeInfo.srcM; ++row) {
         if (maxima.GetValue(row * step) != static_cast<Bits>(from)) continue;
         found = true;
-        library::await<HardEvent::S_V>();
+        composed_calls::await<HardEvent::S_V>();
         Duplicate(softMaxRes[row * softmaxShapeInfo.srcK], to, static_cast<int32_t>(softmaxShapeInfo.srcK));
     }
     PipeBarrier<PIPE_V>();
@@ -166,7 +166,7 @@ __aicore__ inline void SoftmaxGradFront(const LocalTensor<T> &dst, const LocalTe
 template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGradFront(const LocalTensor<T> &dst, const LocalTensor<T> &grad, const LocalTensor<T> &src,
                                         const SoftMaxTiling &tiling, const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
-    SoftmaxGradFront<T, isBasicBlock, isDataFormatNZ>(dst, grad, src, library::free_scratch(), tiling, softmaxShapeInfo);
+    SoftmaxGradFront<T, isBasicBlock, isDataFormatNZ>(dst, grad, src, composed_calls::free_scratch(), tiling, softmaxShapeInfo);
 }
 
 }  // namespace AscendC

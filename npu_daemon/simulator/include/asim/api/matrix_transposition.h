@@ -4,7 +4,7 @@
 #include "asim/api/vector_transpose.h"
 
 namespace AscendC {
-namespace library {
+namespace composed_calls {
 
 constexpr uint32_t kTransposedRows = NCHW_CONV_ADDR_LIST_SIZE;
 
@@ -91,5 +91,5 @@ void columns_to_rows(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint3
     PipeBarrier<PIPE_V>();
 }
 
-}  // namespace library
+}  // namespace composed_calls
 }  // namespace AscendC

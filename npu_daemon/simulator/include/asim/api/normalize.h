@@ -33,7 +33,7 @@ struct WelfordUpdateConfig {
 };
 constexpr WelfordUpdateConfig WFUPDATE_DEFAULT_CFG = {false};
 
-namespace library {
+namespace composed_calls {
 
 // dst[i][..] = values[i], each read by the scalar unit.
 inline void spread_values(const LocalTensor<float> &dst, const LocalTensor<float> &values, uint32_t rows, const NormalizePara &para) {
@@ -74,7 +74,7 @@ void normalized(const LocalTensor<T> &output, const LocalTensor<float> &work, co
 inline void to_float(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t count) { Steps<float>(count).adds(dst, src, 0.0f); }
 inline void to_float(const LocalTensor<float> &dst, const LocalTensor<half> &src, uint32_t count) { Steps<float>(count).cast(dst, src); }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename U, typename T, bool isReuseSource = false, const NormalizeConfig &config = NLCFG_NORM>
 __aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd, const LocalTensor<float> &inputMean,
@@ -83,28 +83,28 @@ __aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor
                                  const NormalizePara &para) {
     static_assert(std::is_same_v<T, half> ? std::is_same_v<U, half> || std::is_same_v<U, float> : std::is_same_v<U, float>,
                   "Normalize takes rows of half or float, and factors that are no narrower");
-    using library::ComposedCall;
+    using composed_calls::ComposedCall;
     constexpr bool wide = std::is_same_v<U, float>;
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const uint32_t row = para.rLengthWithPadding, factors = wide ? 0 : 2 * row;
-    asim::check_demand(ComposedCall::Normalize, library::Demand::WholeBlocks, row * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::Normalize, library::Demand::AtMost, para.rLength, row);
-    asim::check_demand(ComposedCall::Normalize, library::Demand::AboveZero, para.aLength * para.rLength, 0);
-    asim::check_scratch(ComposedCall::Normalize, library::bytes_of(sharedTmpBuffer), (2ull * row + factors) * sizeof(float));
+    asim::check_demand(ComposedCall::Normalize, composed_calls::Demand::WholeBlocks, row * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(ComposedCall::Normalize, composed_calls::Demand::AtMost, para.rLength, row);
+    asim::check_demand(ComposedCall::Normalize, composed_calls::Demand::AboveZero, para.aLength * para.rLength, 0);
+    asim::check_scratch(ComposedCall::Normalize, composed_calls::bytes_of(sharedTmpBuffer), (2ull * row + factors) * sizeof(float));
     const uint32_t fitting = (base.GetSize() - factors) / (2 * row), at_once = fitting < para.aLength ? fitting : para.aLength;
     const LocalTensor<float> other = base[at_once * row], spare = base[2 * at_once * row];
-    const library::Steps<float> each(para.aLength);
+    const composed_calls::Steps<float> each(para.aLength);
     each.adds(outputRstd, inputVariance, epsilon);
     each.fill(base, 1.0f);
     each.sqrt(outputRstd, outputRstd);
     each.div(outputRstd, base, outputRstd);
-    library::Columns columns{spare, spare[row]};
+    composed_calls::Columns columns{spare, spare[row]};
     if constexpr (wide) columns = {gamma, beta};
-    if constexpr (!wide && !config.isNoGamma) library::to_float(spare, gamma, para.rLength);
-    if constexpr (!wide && !config.isNoBeta) library::to_float(spare[row], beta, para.rLength);
-    library::in_rounds(para.aLength, at_once, [&](uint32_t done, uint32_t rows) {
-        library::to_float(base, inputX[done * row], rows * row);
-        library::normalized<T, config.isNoGamma, config.isNoBeta>(output[done * row], base, other, inputMean[done], outputRstd[done],
+    if constexpr (!wide && !config.isNoGamma) composed_calls::to_float(spare, gamma, para.rLength);
+    if constexpr (!wide && !config.isNoBeta) composed_calls::to_float(spare[row], beta, para.rLength);
+    composed_calls::in_rounds(para.aLength, at_once, [&](uint32_t done, uint32_t rows) {
+        composed_calls::to_float(base, inputX[done * row], rows * row);
+        composed_calls::normalized<T, config.isNoGamma, config.isNoBeta>(output[done * row], base, other, inputMean[done], outputRstd[done],
                                                                   columns, rows, para);
     });
 }
@@ -112,11 +112,11 @@ template <typename U, typename T, bool isReuseSource = false, const NormalizeCon
 __aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd, const LocalTensor<float> &inputMean,
                                  const LocalTensor<float> &inputVariance, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
                                  const LocalTensor<U> &beta, const float epsilon, const NormalizePara &para) {
-    Normalize<U, T, isReuseSource, config>(output, outputRstd, inputMean, inputVariance, inputX, gamma, beta, library::free_scratch(),
+    Normalize<U, T, isReuseSource, config>(output, outputRstd, inputMean, inputVariance, inputX, gamma, beta, composed_calls::free_scratch(),
                                            epsilon, para);
 }
 
-namespace library {
+namespace composed_calls {
 
 // Padding of rows is set to 0, in the source itself as the published library does it.
 template <typename T>
@@ -165,7 +165,7 @@ struct NormalizeOf {
     static constexpr NormalizeConfig value = {config.isNoBeta, config.isNoGamma, config.isOnlyOutput, -1, true};
 };
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
 __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean, const LocalTensor<float> &outputRstd,
@@ -173,18 +173,18 @@ __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor
                                  const float epsilon, const LocalTensor<uint8_t> &sharedTmpBuffer, const LayerNormPara &para,
                                  const LayerNormSeparateTiling &tiling) {
     static_assert(!config.isOnlyOutput && config.isOutputRstd, "LayerNorm gives mean and rstd on Atlas A2");
-    using library::ComposedCall;
+    using composed_calls::ComposedCall;
     const uint32_t row = para.rLengthWithPadding, rows = tiling.inputRoundSize / (row == 0 ? 1 : row);
-    asim::check_demand(ComposedCall::LayerNorm, library::Demand::WholeBlocks, row * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::LayerNorm, library::Demand::AboveZero, rows, 0);
+    asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::WholeBlocks, row * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::AboveZero, rows, 0);
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
-    const uint32_t variances = AlignUp(para.aLength, library::kFloatsOfBlock);
-    asim::check_scratch(ComposedCall::LayerNorm, library::bytes_of(sharedTmpBuffer), (2ull * rows * row + variances) * sizeof(float));
-    if (para.rLength != row) library::clear_padding(inputX, base.template ReinterpretCast<T>(), para);
-    library::in_rounds(para.aLength, rows, [&](uint32_t done, uint32_t number) {
-        library::mean_and_variance(outputMean[done], base[done], inputX[done * row], base[variances], number, para, tiling.rValueBack);
+    const uint32_t variances = AlignUp(para.aLength, composed_calls::kFloatsOfBlock);
+    asim::check_scratch(ComposedCall::LayerNorm, composed_calls::bytes_of(sharedTmpBuffer), (2ull * rows * row + variances) * sizeof(float));
+    if (para.rLength != row) composed_calls::clear_padding(inputX, base.template ReinterpretCast<T>(), para);
+    composed_calls::in_rounds(para.aLength, rows, [&](uint32_t done, uint32_t number) {
+        composed_calls::mean_and_variance(outputMean[done], base[done], inputX[done * row], base[variances], number, para, tiling.rValueBack);
     });
-    Normalize<U, T, false, library::NormalizeOf<config>::value>(output, outputRstd, outputMean, base, inputX, gamma, beta,
+    Normalize<U, T, false, composed_calls::NormalizeOf<config>::value>(output, outputRstd, outputMean, base, inputX, gamma, beta,
                                                                 base[variances].template ReinterpretCast<uint8_t>(), epsilon,
                                                                 {para.aLength, para.rLength, row});
 }
@@ -192,7 +192,7 @@ template <typename U, typename T, bool isReuseSource = false, const LayerNormCon
 __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean, const LocalTensor<float> &outputRstd,
                                  const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
                                  const float epsilon, const LayerNormPara &para, const LayerNormSeparateTiling &tiling) {
-    LayerNorm<U, T, isReuseSource, config>(output, outputMean, outputRstd, inputX, gamma, beta, epsilon, library::free_scratch(), para,
+    LayerNorm<U, T, isReuseSource, config>(output, outputMean, outputRstd, inputX, gamma, beta, epsilon, composed_calls::free_scratch(), para,
                                            tiling);
 }
 
@@ -203,13 +203,13 @@ __aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const Loc
                                      const LocalTensor<uint8_t> &sharedTmpBuffer, const WelfordUpdateParam &para) {
     require_math_type<T>();
     static_assert(std::is_same_v<U, float>, "means and variances of WelfordUpdate are float");
-    using library::ComposedCall;
+    using composed_calls::ComposedCall;
     constexpr uint32_t pieces = std::is_same_v<T, half> ? 3 : 2;
-    asim::check_demand(ComposedCall::WelfordUpdate, library::Demand::Equal, para.rnLength, 1);
-    asim::check_demand(ComposedCall::WelfordUpdate, library::Demand::AtMost, para.abComputeLength, para.abLength);
-    const library::Pieces<float> piece = library::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer, pieces);
-    library::in_rounds(para.abComputeLength, piece.elems, [&](uint32_t done, uint32_t number) {
-        const library::Steps<float> steps(number);
+    asim::check_demand(ComposedCall::WelfordUpdate, composed_calls::Demand::Equal, para.rnLength, 1);
+    asim::check_demand(ComposedCall::WelfordUpdate, composed_calls::Demand::AtMost, para.abComputeLength, para.abLength);
+    const composed_calls::Pieces<float> piece = composed_calls::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer, pieces);
+    composed_calls::in_rounds(para.abComputeLength, piece.elems, [&](uint32_t done, uint32_t number) {
+        const composed_calls::Steps<float> steps(number);
         LocalTensor<float> x;
         if constexpr (std::is_same_v<T, half>) steps.cast(x = piece[2], inputX[done]);
         else x = inputX[done];
@@ -231,10 +231,10 @@ __aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const Loc
 template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
 __aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance, const LocalTensor<U> &inputMean,
                                      const LocalTensor<U> &inputVariance, const LocalTensor<T> &inputX, const WelfordUpdateParam &para) {
-    WelfordUpdate<T, U, isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, inputX, library::free_scratch(), para);
+    WelfordUpdate<T, U, isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, inputX, composed_calls::free_scratch(), para);
 }
 
-namespace library {
+namespace composed_calls {
 
 // x * alpha + gx of the rows at hand, in float.
 inline void residual(const LocalTensor<float> &dst, const LocalTensor<float> &x, const LocalTensor<float> &gx, const NormScratch &tmp,
@@ -252,37 +252,37 @@ inline void residual(const LocalTensor<float> &dst, const LocalTensor<half> &x, 
     steps.add(dst, tmp.c, dst);
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
 __aicore__ inline void DeepNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &meanLocal, const LocalTensor<T> &rstdLocal,
                                 const LocalTensor<T> &srcLocal, const LocalTensor<T> &gxLocal, const LocalTensor<T> &betaLocal,
                                 const LocalTensor<T> &gammaLocal, const LocalTensor<uint8_t> &sharedTmpBuffer, const T alpha,
                                 const T epsilon, const DeepNormTiling &tiling) {
-    library::check_layer_norm<T>(library::ComposedCall::DeepNorm, sharedTmpBuffer, tiling.hLength, tiling.inputRoundSize);
+    composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::DeepNorm, sharedTmpBuffer, tiling.hLength, tiling.inputRoundSize);
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
-    const library::NormScratch tmp{base[tiling.firstTmpStartPos], base[tiling.secondTmpStartPos], base[tiling.thirdTmpStartPos]};
+    const composed_calls::NormScratch tmp{base[tiling.firstTmpStartPos], base[tiling.secondTmpStartPos], base[tiling.thirdTmpStartPos]};
     LocalTensor<float> means, variances;
     if constexpr (std::is_same_v<T, half>) means = base[tiling.meanTmpTensorPos], variances = base[tiling.varianceTmpTensorPos];
     else means = meanLocal, variances = rstdLocal;
     const uint32_t rows = tiling.bLength * tiling.sLength, columns = tiling.hLength;
     const auto constant = static_cast<float>(epsilon);
-    library::in_rounds(rows, tiling.inputRoundSize / columns, [&](uint32_t done, uint32_t number) {
+    composed_calls::in_rounds(rows, tiling.inputRoundSize / columns, [&](uint32_t done, uint32_t number) {
         const uint32_t offset = done * columns, elements = number * columns;
-        library::residual(tmp.a, srcLocal[offset], gxLocal[offset], tmp, static_cast<float>(alpha), elements);
-        library::normalize_rows(tmp.a, means[done], variances[done], tmp, constant, tiling.lastDimValueBack, number, columns);
-        library::finish_rows<T>(dstLocal[offset], gammaLocal, betaLocal, tmp, number, columns);
+        composed_calls::residual(tmp.a, srcLocal[offset], gxLocal[offset], tmp, static_cast<float>(alpha), elements);
+        composed_calls::normalize_rows(tmp.a, means[done], variances[done], tmp, constant, tiling.lastDimValueBack, number, columns);
+        composed_calls::finish_rows<T>(dstLocal[offset], gammaLocal, betaLocal, tmp, number, columns);
     });
     if constexpr (std::is_same_v<T, half>) {
-        library::Steps<half>(rows).cast(meanLocal, means);
-        library::Steps<half>(rows).cast(rstdLocal, variances);
+        composed_calls::Steps<half>(rows).cast(meanLocal, means);
+        composed_calls::Steps<half>(rows).cast(rstdLocal, variances);
     }
 }
 template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
 __aicore__ inline void DeepNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &meanLocal, const LocalTensor<T> &rstdLocal,
                                 const LocalTensor<T> &srcLocal, const LocalTensor<T> &gxLocal, const LocalTensor<T> &betaLocal,
                                 const LocalTensor<T> &gammaLocal, const T alpha, const T epsilon, const DeepNormTiling &tiling) {
-    DeepNorm<T>(dstLocal, meanLocal, rstdLocal, srcLocal, gxLocal, betaLocal, gammaLocal, library::free_scratch(), alpha, epsilon, tiling);
+    DeepNorm<T>(dstLocal, meanLocal, rstdLocal, srcLocal, gxLocal, betaLocal, gammaLocal, composed_calls::free_scratch(), alpha, epsilon, tiling);
 }
 
 }  // namespace AscendC

@@ -13,7 +13,7 @@ struct AscendQuantConfig {
 };
 constexpr AscendQuantConfig ASCEND_QUANT_DEFAULT_CFG = {0, 0, 0, 0};
 
-namespace library {
+namespace composed_calls {
 
 // To int8_t by way of half.
 inline void to_bytes(const LocalTensor<int8_t> &dst, const LocalTensor<half> &src, const LocalTensor<half> &, uint32_t count) {
@@ -68,33 +68,33 @@ void quantize_columns(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
     });
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                                    const float scale, const float offset, const uint32_t calCount) {
-    library::quantize_all(dst, src, sharedTmpBuffer, scale, offset, calCount);
+    composed_calls::quantize_all(dst, src, sharedTmpBuffer, scale, offset, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                                    const float scale, const float offset) {
-    library::quantize_all(dst, src, sharedTmpBuffer, scale, offset, src.GetSize());
+    composed_calls::quantize_all(dst, src, sharedTmpBuffer, scale, offset, src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale, const float offset,
                                    const uint32_t calCount) {
-    library::quantize_all(dst, src, library::free_scratch(), scale, offset, calCount);
+    composed_calls::quantize_all(dst, src, composed_calls::free_scratch(), scale, offset, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale, const float offset) {
-    library::quantize_all(dst, src, library::free_scratch(), scale, offset, src.GetSize());
+    composed_calls::quantize_all(dst, src, composed_calls::free_scratch(), scale, offset, src.GetSize());
 }
 
 // The same offset for all columns.
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                                    const LocalTensor<T> &scaleTensor, const T offset, const uint32_t scaleCount, const uint32_t calCount) {
-    library::quantize_columns(dst, src, sharedTmpBuffer, scaleTensor, scaleCount, calCount,
+    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, scaleTensor, scaleCount, calCount,
                               [&](const auto &steps, const LocalTensor<T> &values, uint32_t) { steps.adds(values, values, offset); });
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
@@ -105,11 +105,11 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
                                    const T offset, const uint32_t scaleCount, const uint32_t calCount) {
-    AscendQuant<T>(dst, src, library::free_scratch(), scaleTensor, offset, scaleCount, calCount);
+    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offset, scaleCount, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor, const T offset) {
-    AscendQuant<T>(dst, src, library::free_scratch(), scaleTensor, offset, scaleTensor.GetSize(), src.GetSize());
+    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offset, scaleTensor.GetSize(), src.GetSize());
 }
 
 // An offset for each column.
@@ -117,8 +117,8 @@ template <typename T, bool isReuseSource = false, const AscendQuantConfig &confi
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                                    const LocalTensor<T> &scaleTensor, const LocalTensor<T> &offsetTensor, const uint32_t scaleCount,
                                    const uint32_t offsetCount, const uint32_t calCount) {
-    asim::check_demand(library::ComposedCall::AscendQuant, library::Demand::Equal, scaleCount, offsetCount);
-    library::quantize_columns(dst, src, sharedTmpBuffer, scaleTensor, scaleCount, calCount,
+    asim::check_demand(composed_calls::ComposedCall::AscendQuant, composed_calls::Demand::Equal, scaleCount, offsetCount);
+    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, scaleTensor, scaleCount, calCount,
                               [&](const auto &steps, const LocalTensor<T> &values, uint32_t column) {
                                   steps.add(values, values, offsetTensor[column]);
                               });
@@ -132,12 +132,12 @@ template <typename T, bool isReuseSource = false, const AscendQuantConfig &confi
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
                                    const LocalTensor<T> &offsetTensor, const uint32_t scaleCount, const uint32_t offsetCount,
                                    const uint32_t calCount) {
-    AscendQuant<T>(dst, src, library::free_scratch(), scaleTensor, offsetTensor, scaleCount, offsetCount, calCount);
+    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offsetTensor, scaleCount, offsetCount, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
                                    const LocalTensor<T> &offsetTensor) {
-    AscendQuant<T>(dst, src, library::free_scratch(), scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(), src.GetSize());
+    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(), src.GetSize());
 }
 
 }  // namespace AscendC

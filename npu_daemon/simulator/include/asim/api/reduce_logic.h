@@ -6,7 +6,7 @@
 #include "asim/api/vector_gather.h"
 
 namespace AscendC {
-namespace library {
+namespace composed_calls {
 
 inline uint32_t power_of_two_below(uint32_t value) {
     uint32_t power = 1;
@@ -102,17 +102,17 @@ void reduce_flags(const LocalTensor<T> &dst, const LocalTensor<T> &src, const Lo
     else reduce_rows::reduce<type, call, T, pattern>(dst, src, scratch, shape);
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 #define ASIM_REDUCTION(Name, Type)                                                                                              \
     template <class T, class pattern, bool isReuseSource = false>                                                               \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch,      \
                                 const uint32_t srcShape[], bool) {                                                              \
-        library::reduce_flags<ReduceType::Type, library::ComposedCall::Name, T, pattern>(dst, src, scratch, srcShape);          \
+        composed_calls::reduce_flags<ReduceType::Type, composed_calls::ComposedCall::Name, T, pattern>(dst, src, scratch, srcShape);          \
     }                                                                                                                           \
     template <class T, class pattern, bool isReuseSource = false>                                                               \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t srcShape[], bool padded) { \
-        Name<T, pattern>(dst, src, library::free_scratch(), srcShape, padded);                                                  \
+        Name<T, pattern>(dst, src, composed_calls::free_scratch(), srcShape, padded);                                                  \
     }
 ASIM_REDUCTION(ReduceAll, MIN)
 ASIM_REDUCTION(ReduceAny, MAX)
@@ -124,15 +124,15 @@ __aicore__ inline void ReduceProd(const LocalTensor<T> &dst, const LocalTensor<T
     static_assert(std::is_same_v<T, float>, "ReduceProd takes float");
     constexpr bool rows_remain = std::is_same_v<pattern, Pattern::Reduce::AR>;
     static_assert(rows_remain || std::is_same_v<pattern, Pattern::Reduce::RA>, "the pattern of a reduction is AscendC::Pattern::Reduce::AR or RA");
-    asim::check_matrix(library::ComposedCall::ReduceProd, {srcShape[0], srcShape[1]});
-    asim::check_demand(library::ComposedCall::ReduceProd, library::Demand::AboveZero, srcShape[0] * srcShape[1], 0);
+    asim::check_matrix(composed_calls::ComposedCall::ReduceProd, {srcShape[0], srcShape[1]});
+    asim::check_demand(composed_calls::ComposedCall::ReduceProd, composed_calls::Demand::AboveZero, srcShape[0] * srcShape[1], 0);
     const LocalTensor<float> pieces = scratch.template ReinterpretCast<float>();
-    if constexpr (rows_remain) library::products_of_rows(dst, src, pieces, srcShape[0], srcShape[1]);
-    else library::products_of_columns(dst, src, pieces, srcShape[0], srcShape[1]);
+    if constexpr (rows_remain) composed_calls::products_of_rows(dst, src, pieces, srcShape[0], srcShape[1]);
+    else composed_calls::products_of_columns(dst, src, pieces, srcShape[0], srcShape[1]);
 }
 template <class T, class pattern, bool isReuseSource = false>
 __aicore__ inline void ReduceProd(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t srcShape[], bool padded) {
-    ReduceProd<T, pattern>(dst, src, library::free_scratch(), srcShape, padded);
+    ReduceProd<T, pattern>(dst, src, composed_calls::free_scratch(), srcShape, padded);
 }
 
 // The sum of x ^ y, in float, as one element.
@@ -140,23 +140,23 @@ template <typename T, bool isReuseSource = false>
 __aicore__ inline void ReduceXorSum(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                                     const LocalTensor<uint8_t> &sharedTmpBuffer, const uint32_t calCount) {
     static_assert(std::is_same_v<T, int16_t>, "ReduceXorSum takes int16_t");
-    using library::ComposedCall;
-    asim::check_demand(ComposedCall::ReduceXorSum, library::Demand::AtMost, calCount, src0.GetSize());
-    asim::check_demand(ComposedCall::ReduceXorSum, library::Demand::AtMost, calCount, src1.GetSize());
+    using composed_calls::ComposedCall;
+    asim::check_demand(ComposedCall::ReduceXorSum, composed_calls::Demand::AtMost, calCount, src0.GetSize());
+    asim::check_demand(ComposedCall::ReduceXorSum, composed_calls::Demand::AtMost, calCount, src1.GetSize());
     const uint32_t elements = AlignUp(calCount, 32u);
-    asim::check_scratch(ComposedCall::ReduceXorSum, library::bytes_of(sharedTmpBuffer), elements * (sizeof(float) + 2 * sizeof(T)));
+    asim::check_scratch(ComposedCall::ReduceXorSum, composed_calls::bytes_of(sharedTmpBuffer), elements * (sizeof(float) + 2 * sizeof(T)));
     const LocalTensor<float> wide = sharedTmpBuffer.template ReinterpretCast<float>();
     const LocalTensor<T> different = wide[elements].template ReinterpretCast<T>();
     Xor<T>(different, src0, src1, different[elements].template ReinterpretCast<uint8_t>(), calCount);
-    library::Steps<float>(calCount).cast(wide, different);
+    composed_calls::Steps<float>(calCount).cast(wide, different);
     ReduceSum(wide, wide, wide, static_cast<int32_t>(calCount));
     PipeBarrier<PIPE_V>();
-    library::Steps<T>(1).cast(dst, wide, RoundMode::CAST_RINT);
+    composed_calls::Steps<T>(1).cast(dst, wide, RoundMode::CAST_RINT);
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ReduceXorSum(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                                     const uint32_t calCount) {
-    ReduceXorSum<T>(dst, src0, src1, library::free_scratch(), calCount);
+    ReduceXorSum<T>(dst, src0, src1, composed_calls::free_scratch(), calCount);
 }
 
 }  // namespace AscendC

@@ -6,7 +6,7 @@
 #include "asim/api/vector_reduce.h"
 
 namespace AscendC {
-namespace library {
+namespace composed_calls {
 
 // dst[i] = sum of row i, which is overwritten; rows lie `stride` elements apart.
 inline void fold_squares(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t rows, uint32_t stride, uint32_t columns) {
@@ -115,32 +115,32 @@ void rms_norm_rows(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
     }
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, bool isBasicBlock = false>
 __aicore__ inline void RmsNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const LocalTensor<T> &gammaLocal,
                                const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const RmsNormTiling &tiling) {
     require_math_type<T>();
-    using library::ComposedCall;
-    const uint32_t aligned = AlignUp(tiling.mainBsLength, library::kFloatsOfBlock);
+    using composed_calls::ComposedCall;
+    const uint32_t aligned = AlignUp(tiling.mainBsLength, composed_calls::kFloatsOfBlock);
     const uint32_t floats = aligned + tiling.mainBshLength * (std::is_same_v<T, half> ? 2 : 1);
     asim::check_matrix(ComposedCall::RmsNorm, {tiling.bLength * tiling.sLength, tiling.hLength});
-    asim::check_demand(ComposedCall::RmsNorm, library::Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::RmsNorm, library::Demand::AtMost, tiling.originalHLength, tiling.hLength);
-    asim::check_demand(ComposedCall::RmsNorm, library::Demand::AboveZero, tiling.mainBsLength, 0);
-    asim::check_scratch(ComposedCall::RmsNorm, library::bytes_of(sharedTmpBuffer), uint64_t{floats} * sizeof(float));
+    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::AtMost, tiling.originalHLength, tiling.hLength);
+    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::AboveZero, tiling.mainBsLength, 0);
+    asim::check_scratch(ComposedCall::RmsNorm, composed_calls::bytes_of(sharedTmpBuffer), uint64_t{floats} * sizeof(float));
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
-    const library::RmsScratch scratch{base, base[aligned], base[aligned + tiling.mainBshLength]};
+    const composed_calls::RmsScratch scratch{base, base[aligned], base[aligned + tiling.mainBshLength]};
     const uint32_t rows = tiling.bLength * tiling.sLength;
-    library::in_rounds(rows, tiling.mainBsLength, [&](uint32_t done, uint32_t number) {
+    composed_calls::in_rounds(rows, tiling.mainBsLength, [&](uint32_t done, uint32_t number) {
         const uint32_t offset = done * tiling.hLength;
-        library::rms_norm_rows<T, isBasicBlock>(dstLocal[offset], srcLocal[offset], gammaLocal, epsilon, tiling, scratch, number);
+        composed_calls::rms_norm_rows<T, isBasicBlock>(dstLocal[offset], srcLocal[offset], gammaLocal, epsilon, tiling, scratch, number);
     });
 }
 template <typename T, bool isBasicBlock = false>
 __aicore__ inline void RmsNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const LocalTensor<T> &gammaLocal,
                                const T epsilon, const RmsNormTiling &tiling) {
-    RmsNorm<T, isBasicBlock>(dstLocal, srcLocal, gammaLocal, library::free_scratch(), epsilon, tiling);
+    RmsNorm<T, isBasicBlock>(dstLocal, srcLocal, gammaLocal, composed_calls::free_scratch(), epsilon, tiling);
 }
 
 }  // namespace AscendC

@@ -21,7 +21,7 @@ struct CumSumInfo {
     uint32_t inner{0};
 };
 
-namespace library {
+namespace composed_calls {
 
 // row[i] += row[i - 1], in float; rows lie `columns` apart.
 inline void add_rows_up(const LocalTensor<float> &rows, uint32_t number, uint32_t columns) {
@@ -75,29 +75,29 @@ void cumulative_sums(const LocalTensor<T> &dst, const LocalTensor<T> &src, const
     });
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, const CumSumConfig &config = defaultCumSumConfig>
 __aicore__ inline void CumSum(const LocalTensor<T> &dstTensor, const LocalTensor<T> &lastRowTensor, const LocalTensor<T> &srcTensor,
                               const LocalTensor<uint8_t> &sharedTmpBuffer, const CumSumInfo &cumSumInfo) {
     require_math_type<T>();
-    using library::ComposedCall, library::Demand;
+    using composed_calls::ComposedCall, composed_calls::Demand;
     asim::check_matrix(ComposedCall::CumSum, {cumSumInfo.outter, cumSumInfo.inner});
     asim::check_demand(ComposedCall::CumSum, Demand::AboveZero, cumSumInfo.outter * cumSumInfo.inner, 0);
     asim::check_demand(ComposedCall::CumSum, Demand::WholeBlocks, cumSumInfo.inner * static_cast<uint32_t>(sizeof(T)), 0);
     if constexpr (config.isLastAxis) {
-        library::cumulative_sums(dstTensor, srcTensor, sharedTmpBuffer, cumSumInfo);
+        composed_calls::cumulative_sums(dstTensor, srcTensor, sharedTmpBuffer, cumSumInfo);
     } else {
-        library::cumulative_down(dstTensor, srcTensor, sharedTmpBuffer, cumSumInfo.outter, cumSumInfo.inner);
+        composed_calls::cumulative_down(dstTensor, srcTensor, sharedTmpBuffer, cumSumInfo.outter, cumSumInfo.inner);
     }
     if constexpr (config.outputLastRow) {
-        library::Steps<T>(cumSumInfo.inner).adds(lastRowTensor, dstTensor[(cumSumInfo.outter - 1) * cumSumInfo.inner], T(0));
+        composed_calls::Steps<T>(cumSumInfo.inner).adds(lastRowTensor, dstTensor[(cumSumInfo.outter - 1) * cumSumInfo.inner], T(0));
     }
 }
 template <typename T, const CumSumConfig &config = defaultCumSumConfig>
 __aicore__ inline void CumSum(const LocalTensor<T> &dstTensor, const LocalTensor<T> &lastRowTensor, const LocalTensor<T> &srcTensor,
                               const CumSumInfo &cumSumInfo) {
-    CumSum<T, config>(dstTensor, lastRowTensor, srcTensor, library::free_scratch(), cumSumInfo);
+    CumSum<T, config>(dstTensor, lastRowTensor, srcTensor, composed_calls::free_scratch(), cumSumInfo);
 }
 
 template <typename T>
@@ -113,7 +113,7 @@ struct FmodConfig {
 };
 constexpr FmodConfig DEFAULT_FMOD_CONFIG = {FmodAlgo::NORMAL, FMOD_ITERATION_NUM_MAX};
 
-namespace library {
+namespace composed_calls {
 
 // x - trunc(x / y) y
 inline void remainder(const LocalTensor<float> &dst, const LocalTensor<float> &x, const LocalTensor<float> &y,
@@ -146,13 +146,13 @@ void remainders(const LocalTensor<T> &dst, const LocalTensor<T> &x, const LocalT
     }
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false, const FmodConfig &config = DEFAULT_FMOD_CONFIG>
 __aicore__ inline void Fmod(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                             const LocalTensor<uint8_t> &sharedTmpBuffer, const uint32_t calCount) {
     static_assert(config.algo == FmodAlgo::NORMAL, "Fmod has no iteration on Atlas A2");
-    library::remainders(dst, src0, src1, sharedTmpBuffer, calCount);
+    composed_calls::remainders(dst, src0, src1, sharedTmpBuffer, calCount);
 }
 template <typename T, bool isReuseSource = false, const FmodConfig &config = DEFAULT_FMOD_CONFIG>
 __aicore__ inline void Fmod(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
@@ -162,11 +162,11 @@ __aicore__ inline void Fmod(const LocalTensor<T> &dst, const LocalTensor<T> &src
 template <typename T, bool isReuseSource = false, const FmodConfig &config = DEFAULT_FMOD_CONFIG>
 __aicore__ inline void Fmod(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                             const uint32_t calCount) {
-    Fmod<T, isReuseSource, config>(dst, src0, src1, library::free_scratch(), calCount);
+    Fmod<T, isReuseSource, config>(dst, src0, src1, composed_calls::free_scratch(), calCount);
 }
 template <typename T, bool isReuseSource = false, const FmodConfig &config = DEFAULT_FMOD_CONFIG>
 __aicore__ inline void Fmod(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1) {
-    Fmod<T, isReuseSource, config>(dst, src0, src1, library::free_scratch(), src0.GetSize());
+    Fmod<T, isReuseSource, config>(dst, src0, src1, composed_calls::free_scratch(), src0.GetSize());
 }
 
 }  // namespace AscendC

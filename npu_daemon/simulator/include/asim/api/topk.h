@@ -28,7 +28,7 @@ struct TopKInfo {
     int32_t n;
 };
 
-namespace library {
+namespace composed_calls {
 
 constexpr uint32_t kSortedRun = 32;     // records that Sort32 leaves in order
 constexpr uint32_t kMergeWays = 4;
@@ -187,7 +187,7 @@ void check_topk(const LocalTensor<uint8_t> &scratch, const TopKInfo &info, int32
     asim::check_scratch(call, bytes_of(scratch), needed_bytes);
 }
 
-}  // namespace library
+}  // namespace composed_calls
 
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
           enum TopKMode topkMode = TopKMode::TOPK_NORMAL, const TopKConfig &config = defaultTopKConfig>
@@ -202,7 +202,7 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
     const uint32_t records = small ? inner * rows : 2 * inner, sources = small ? inner * rows : inner;
     const uint64_t negated = small && !isLargest ? uint64_t{sources} * sizeof(T) : 0, masks = small ? 2 * asim::kUbBlockBytes : 0;
     const uint64_t before_indices = uint64_t{records} * asim::kSortRecordBytes + negated + masks;
-    library::check_topk<T>(tmpLocal, topKInfo, k, before_indices + (isInitIndex ? 0 : uint64_t{sources} * sizeof(int32_t)), small);
+    composed_calls::check_topk<T>(tmpLocal, topKInfo, k, before_indices + (isInitIndex ? 0 : uint64_t{sources} * sizeof(int32_t)), small);
     LocalTensor<int32_t> indices = srcIndexLocal;
     if constexpr (!isInitIndex) {
         indices = tmpLocal[static_cast<uint32_t>(before_indices)].template ReinterpretCast<int32_t>();
@@ -211,19 +211,19 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
         for (uint32_t row = 1; small && row < rows; ++row) DataCopy(indices[row * inner], indices, inner);
         PipeBarrier<PIPE_V>();
     }
-    const library::TopKOperands<T> operands{dstValueLocal, srcLocal, dstIndexLocal, indices, tmpLocal.template ReinterpretCast<T>(),
+    const composed_calls::TopKOperands<T> operands{dstValueLocal, srcLocal, dstIndexLocal, indices, tmpLocal.template ReinterpretCast<T>(),
                                             static_cast<uint32_t>(k), isLargest};
     const uint32_t row_values = small ? static_cast<uint32_t>(k) : AlignUp(static_cast<uint32_t>(k), asim::kUbBlockBytes / sizeof(T));
-    if constexpr (small) library::top_of_short_rows(operands, topKInfo);
+    if constexpr (small) composed_calls::top_of_short_rows(operands, topKInfo);
     for (uint32_t row = 0; !small && row < rows; ++row) {
-        library::top_of_row(operands, topKInfo, row);
+        composed_calls::top_of_row(operands, topKInfo, row);
         if constexpr (isHasfinish) {
             if (!finishLocal.GetValue(row)) continue;
-            library::await<HardEvent::S_V>();
+            composed_calls::await<HardEvent::S_V>();
             Duplicate(dstIndexLocal[row * AlignUp(static_cast<uint32_t>(k), 8u)], topKInfo.n, k);
         }
     }
-    if (!isLargest) library::Steps<T>(rows * row_values).muls(dstValueLocal, dstValueLocal, T(-1));
+    if (!isLargest) composed_calls::Steps<T>(rows * row_values).muls(dstValueLocal, dstValueLocal, T(-1));
 }
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
           enum TopKMode topkMode = TopKMode::TOPK_NORMAL, const TopKConfig &config = defaultTopKConfig>
@@ -231,7 +231,7 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
                             const LocalTensor<int32_t> &srcIndexLocal, const LocalTensor<bool> &finishLocal, const int32_t k,
                             const TopkTiling &tilling, const TopKInfo &topKInfo, const bool isLargest = true) {
     TopK<T, isInitIndex, isHasfinish, isReuseSrc, topkMode, config>(dstValueLocal, dstIndexLocal, srcLocal, srcIndexLocal, finishLocal,
-                                                                     library::free_scratch(), k, tilling, topKInfo, isLargest);
+                                                                     composed_calls::free_scratch(), k, tilling, topKInfo, isLargest);
 }
 
 }  // namespace AscendC

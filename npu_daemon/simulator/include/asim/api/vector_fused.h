@@ -44,9 +44,9 @@ __aicore__ inline void MulAddRelu(const LocalTensor<T> &dst, const LocalTensor<T
 __aicore__ inline void AddDeqRelu(const LocalTensor<half> &dst, const LocalTensor<int32_t> &src0, const LocalTensor<int32_t> &src1,
                                   const int32_t &count) {
     constexpr uint32_t kElems = 2048;
-    const LocalTensor<int32_t> sums = library::free_scratch().ReinterpretCast<int32_t>();
+    const LocalTensor<int32_t> sums = composed_calls::free_scratch().ReinterpretCast<int32_t>();
     const uint32_t elems = count < 0 ? 0 : static_cast<uint32_t>(count);
-    library::in_rounds(elems, kElems, [&](uint32_t done, uint32_t number) {
+    composed_calls::in_rounds(elems, kElems, [&](uint32_t done, uint32_t number) {
         const auto part = static_cast<int32_t>(number);
         Add(sums, src0[done], src1[done], part);
         PipeBarrier<PIPE_V>();

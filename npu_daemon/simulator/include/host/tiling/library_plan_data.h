@@ -52,7 +52,32 @@ BEGIN_TILING_DATA_DEF(LayerNormSeparateTiling)
     TILING_DATA_FIELD_DEF(float, rValueBack);
 END_TILING_DATA_DEF;
 #undef ASIM_LAYER_NORM_FIELDS
+
+BEGIN_TILING_DATA_DEF(GroupNormTiling)
+    TILING_DATA_FIELD_DEF(uint32_t, n) TILING_DATA_FIELD_DEF(uint32_t, c) TILING_DATA_FIELD_DEF(uint32_t, hw);
+    TILING_DATA_FIELD_DEF(uint32_t, g) TILING_DATA_FIELD_DEF(uint32_t, d) TILING_DATA_FIELD_DEF(uint32_t, hwAlignSize);
+    TILING_DATA_FIELD_DEF(uint32_t, dhwAlignSize) TILING_DATA_FIELD_DEF(uint32_t, inputXSize);
+    TILING_DATA_FIELD_DEF(uint32_t, meanVarSize) TILING_DATA_FIELD_DEF(uint32_t, numberOfTmpBuf);
+    TILING_DATA_FIELD_DEF(uint32_t, meanTmpTensorPos) TILING_DATA_FIELD_DEF(uint32_t, meanTmpTensorSize);
+    TILING_DATA_FIELD_DEF(uint32_t, varianceTmpTensorPos) TILING_DATA_FIELD_DEF(uint32_t, varianceTmpTensorSize);
+    ASIM_ROUNDS_OF_ROWS
+    TILING_DATA_FIELD_DEF(uint32_t, bshCurLength) TILING_DATA_FIELD_DEF(uint32_t, bsCurLength);
+    TILING_DATA_FIELD_DEF(float, factor) TILING_DATA_FIELD_DEF(bool, smallShape);
+END_TILING_DATA_DEF;
+
 #undef ASIM_ROUNDS_OF_ROWS
+
+BEGIN_TILING_DATA_DEF(ConfusionTransposeTiling)
+    TILING_DATA_FIELD_DEF(uint32_t, param0) TILING_DATA_FIELD_DEF(uint32_t, param1);
+    TILING_DATA_FIELD_DEF(uint32_t, param2) TILING_DATA_FIELD_DEF(uint32_t, param3);
+    TILING_DATA_FIELD_DEF(uint32_t, param4) TILING_DATA_FIELD_DEF(uint32_t, param5);
+    TILING_DATA_FIELD_DEF(uint32_t, param6) TILING_DATA_FIELD_DEF(uint32_t, param7);
+    TILING_DATA_FIELD_DEF(uint32_t, param8) TILING_DATA_FIELD_DEF(uint32_t, param9);
+    TILING_DATA_FIELD_DEF(uint32_t, param10) TILING_DATA_FIELD_DEF(uint32_t, param11);
+    TILING_DATA_FIELD_DEF(uint32_t, param12) TILING_DATA_FIELD_DEF(uint32_t, param13);
+    TILING_DATA_FIELD_DEF(uint32_t, param14) TILING_DATA_FIELD_DEF(uint32_t, param15);
+    TILING_DATA_FIELD_DEF(uint32_t, param16) TILING_DATA_FIELD_DEF(uint32_t, param17);
+END_TILING_DATA_DEF;
 
 BEGIN_TILING_DATA_DEF(LogSoftMaxTiling)
     TILING_DATA_FIELD_DEF(uint32_t, srcM) TILING_DATA_FIELD_DEF(uint32_t, srcK);

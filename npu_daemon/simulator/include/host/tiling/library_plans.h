@@ -16,7 +16,7 @@ namespace AscendC {
 enum class TopKMode { TOPK_NORMAL, TOPK_NSMALL };
 #endif
 
-namespace plans {
+namespace scratch_plans {
 
 // Sets a field of either kind of structure.
 #define ASIM_PUT(tiling, field, value)                                                                     \
@@ -93,15 +93,15 @@ bool put_layer_norm(Tiling &tiling, const ge::Shape &shape, uint32_t counting_co
     return true;
 }
 
-}  // namespace plans
+}  // namespace scratch_plans
 
 inline void GetLayerNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
-    plans::layer_norm_scratch(plans::Rows(shape), maxValue, minValue);
+    scratch_plans::layer_norm_scratch(scratch_plans::Rows(shape), maxValue, minValue);
 }
 // The fourth extent is that of the columns that count.
 template <typename Tiling>
 void GetLayerNormNDTilingInfo(const ge::Shape &shape, uint32_t scratch, uint32_t typeSize, bool, Tiling &tiling) {
-    plans::put_layer_norm(tiling, shape, plans::extent(shape, shape.GetDimNum() > 3 ? 3 : 2), scratch, typeSize);
+    scratch_plans::put_layer_norm(tiling, shape, scratch_plans::extent(shape, shape.GetDimNum() > 3 ? 3 : 2), scratch, typeSize);
 }
 template <typename Tiling>
 void GetLayerNormNDTillingInfo(const ge::Shape &shape, uint32_t scratch, uint32_t typeSize, bool reuses, Tiling &tiling) {
@@ -109,40 +109,40 @@ void GetLayerNormNDTillingInfo(const ge::Shape &shape, uint32_t scratch, uint32_
 }
 
 inline bool GetDeepNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, bool isBasicBlock, uint32_t &maxValue, uint32_t &minValue) {
-    const plans::Rows rows(shape);
+    const scratch_plans::Rows rows(shape);
     if (isBasicBlock && (rows.stride % 64 != 0 || rows.number % 8 != 0)) return false;
-    plans::layer_norm_scratch(rows, maxValue, minValue);
+    scratch_plans::layer_norm_scratch(rows, maxValue, minValue);
     return true;
 }
 template <typename Tiling>
 bool GetDeepNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, uint32_t scratch, uint32_t typeSize, bool, bool,
                            Tiling &tiling) {
-    return plans::put_layer_norm(tiling, shape, plans::extent(originShape, 2), scratch, typeSize);
+    return scratch_plans::put_layer_norm(tiling, shape, scratch_plans::extent(originShape, 2), scratch, typeSize);
 }
 
 // Two rows of floats for each that is worked on; factors and terms of half take two more.
 inline void GetNormalizeMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSizeU, uint32_t typeSizeT, bool, bool, bool, uint32_t &maxValue,
                                       uint32_t &minValue) {
-    const uint32_t row = plans::aligned(plans::extent(shape, 1), plans::kBlockBytes / (typeSizeT == 0 ? 1 : typeSizeT)) * 4;
+    const uint32_t row = scratch_plans::aligned(scratch_plans::extent(shape, 1), scratch_plans::kBlockBytes / (typeSizeT == 0 ? 1 : typeSizeT)) * 4;
     const uint32_t factors = typeSizeU == 2 ? 2 * row : 0;
-    minValue = std::max(2 * row + factors, plans::aligned(plans::extent(shape, 0) * 4, plans::kBlockBytes));
-    maxValue = std::max(2 * row * plans::extent(shape, 0) + factors, minValue);
+    minValue = std::max(2 * row + factors, scratch_plans::aligned(scratch_plans::extent(shape, 0) * 4, scratch_plans::kBlockBytes));
+    maxValue = std::max(2 * row * scratch_plans::extent(shape, 0) + factors, minValue);
 }
 inline void GetLayerNormMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource, bool isComputeRstd, bool isOnlyOutput,
                                       uint32_t &maxValue, uint32_t &minValue) {
     GetNormalizeMaxMinTmpSize(shape, typeSize, typeSize, isReuseSource, isComputeRstd, isOnlyOutput, maxValue, minValue);
-    const uint32_t variances = plans::aligned(plans::extent(shape, 0) * 4, plans::kBlockBytes);
+    const uint32_t variances = scratch_plans::aligned(scratch_plans::extent(shape, 0) * 4, scratch_plans::kBlockBytes);
     maxValue += variances;
     minValue += variances;
 }
 template <typename Tiling>
 void GetLayerNormNDTilingInfo(const ge::Shape &shape, uint32_t scratch, uint32_t typeSize, bool, bool, Tiling &tiling) {
-    const uint32_t number = plans::extent(shape, 0), columns = plans::extent(shape, 1);
-    plans::Rows rows(shape);
+    const uint32_t number = scratch_plans::extent(shape, 0), columns = scratch_plans::extent(shape, 1);
+    scratch_plans::Rows rows(shape);
     rows.number = number;
-    rows.stride = plans::aligned(columns, plans::kBlockBytes / typeSize);
-    const uint32_t variances = plans::aligned(number, plans::kBlockFloats);
-    if (!plans::put_rounds(tiling, rows, scratch, variances, 2)) return;
+    rows.stride = scratch_plans::aligned(columns, scratch_plans::kBlockBytes / typeSize);
+    const uint32_t variances = scratch_plans::aligned(number, scratch_plans::kBlockFloats);
+    if (!scratch_plans::put_rounds(tiling, rows, scratch, variances, 2)) return;
     ASIM_PUT(tiling, aLength, number);
     ASIM_PUT(tiling, rLength, columns);
     ASIM_PUT(tiling, varianceTmpTensorPos, 0);
@@ -155,19 +155,19 @@ void GetLayerNormNDTilingInfo(const ge::Shape &shape, uint32_t scratch, uint32_t
 
 inline void GetWelfordUpdateMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSizeT, uint32_t, bool, bool, uint32_t &maxValue,
                                           uint32_t &minValue) {
-    const uint32_t buffers = typeSizeT == 2 ? 3 : 2, elements = plans::extent(shape, 0) * plans::extent(shape, 1);
+    const uint32_t buffers = typeSizeT == 2 ? 3 : 2, elements = scratch_plans::extent(shape, 0) * scratch_plans::extent(shape, 1);
     minValue = buffers * 256;
-    maxValue = buffers * plans::aligned(elements * 4, 256);
+    maxValue = buffers * scratch_plans::aligned(elements * 4, 256);
 }
 
 // A row of floats, two of half operands, with a data block of sums; or all rows.
 inline bool GetRmsNormMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, uint32_t &maxValue, uint32_t &minValue,
                                     bool isBasicBlock = false) {
-    const plans::Rows rows(shape);
+    const scratch_plans::Rows rows(shape);
     if (isBasicBlock && (rows.stride % 64 != 0 || rows.number % 8 != 0 || rows.stride >= 2048)) return false;
     const uint32_t row_floats = rows.stride * (typeSize == 2 ? 2 : 1);
-    minValue = (row_floats + plans::kBlockFloats) * 4;
-    maxValue = (rows.number * row_floats + plans::aligned(rows.number, plans::kBlockFloats)) * 4;
+    minValue = (row_floats + scratch_plans::kBlockFloats) * 4;
+    maxValue = (rows.number * row_floats + scratch_plans::aligned(rows.number, scratch_plans::kBlockFloats)) * 4;
     return true;
 }
 template <typename Tiling>
@@ -175,24 +175,24 @@ bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, 
                           bool isBasicBlock = false) {
     constexpr uint32_t most_rows = 255;
     uint32_t most = 0, least = 0;
-    const plans::Rows rows(shape);
-    const uint32_t columns = plans::extent(originShape, 2);
+    const scratch_plans::Rows rows(shape);
+    const uint32_t columns = scratch_plans::extent(originShape, 2);
     if (!GetRmsNormMaxMinTmpSize(shape, typeSize, most, least, isBasicBlock) || scratch < least || rows.number == 0) return false;
-    if (columns == 0 || columns > rows.stride || rows.stride * typeSize % plans::kBlockBytes != 0) return false;
+    if (columns == 0 || columns > rows.stride || rows.stride * typeSize % scratch_plans::kBlockBytes != 0) return false;
     const uint32_t row_floats = rows.stride * (typeSize == 2 ? 2 : 1);
     uint32_t at_once = 1;
-    while (at_once < rows.number && scratch / 4 >= (at_once + 1) * row_floats + plans::aligned(at_once + 1, plans::kBlockFloats)) ++at_once;
+    while (at_once < rows.number && scratch / 4 >= (at_once + 1) * row_floats + scratch_plans::aligned(at_once + 1, scratch_plans::kBlockFloats)) ++at_once;
     if (isBasicBlock && at_once >= 8) at_once = at_once / 8 * 8;
     if (!isBasicBlock) at_once = std::min(at_once, most_rows);
     const uint32_t rest = rows.number % at_once;
-    ASIM_PUT(tiling, bLength, plans::extent(shape, 0));
-    ASIM_PUT(tiling, sLength, plans::extent(shape, 1));
+    ASIM_PUT(tiling, bLength, scratch_plans::extent(shape, 0));
+    ASIM_PUT(tiling, sLength, scratch_plans::extent(shape, 1));
     ASIM_PUT(tiling, hLength, rows.stride);
     ASIM_PUT(tiling, originalHLength, columns);
     ASIM_PUT(tiling, reciprocalOfHLength, 1.0f / static_cast<float>(columns));
     ASIM_PUT(tiling, mainBshLength, at_once * rows.stride);
     ASIM_PUT(tiling, mainBsLength, at_once);
-    ASIM_PUT(tiling, mainBsLengthAlign, plans::aligned(at_once, plans::kBlockFloats));
+    ASIM_PUT(tiling, mainBsLengthAlign, scratch_plans::aligned(at_once, scratch_plans::kBlockFloats));
     ASIM_PUT(tiling, loopRound, rows.number / at_once);
     ASIM_PUT(tiling, inputTailPos, (rows.number - rest) * rows.stride);
     ASIM_PUT(tiling, tailBshLength, rest * rows.stride);
@@ -202,10 +202,57 @@ bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, 
 
 template <typename Tiling>
 void LogSoftMaxTilingFunc(const ge::Shape &shape, uint32_t, uint32_t, Tiling &tiling) {
-    const uint32_t columns = plans::extent(shape, shape.GetDimNum() - 1), elements = static_cast<uint32_t>(shape.GetShapeSize());
+    const uint32_t columns = scratch_plans::extent(shape, shape.GetDimNum() - 1), elements = static_cast<uint32_t>(shape.GetShapeSize());
     ASIM_PUT(tiling, srcM, columns == 0 ? 0 : elements / columns);
     ASIM_PUT(tiling, srcK, columns);
     ASIM_PUT(tiling, srcSize, elements);
+}
+
+// A group's values three times, and a data block for the mean and the variance of each.
+inline void GetGroupNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t groupNum, uint32_t &maxValue, uint32_t &minValue) {
+    const uint32_t channels = scratch_plans::extent(shape, 1), groups = groupNum == 0 ? 1 : groupNum;
+    const uint32_t elements = channels / groups * scratch_plans::extent(shape, 2) * scratch_plans::extent(shape, 3);
+    minValue = maxValue = (3 * elements + 2 * 8 * scratch_plans::extent(shape, 0) * groups) * 4;
+}
+template <typename Tiling>
+void GetGroupNormNDTilingInfo(const ge::Shape &shape, uint32_t, uint32_t, bool, uint32_t groupNum, Tiling &tiling) {
+    const uint32_t channels = scratch_plans::extent(shape, 1), groups = groupNum == 0 ? 1 : groupNum;
+    const uint32_t number = scratch_plans::extent(shape, 0), area = scratch_plans::extent(shape, 2) * scratch_plans::extent(shape, 3);
+    ASIM_PUT(tiling, n, number);
+    ASIM_PUT(tiling, c, channels);
+    ASIM_PUT(tiling, hw, area);
+    ASIM_PUT(tiling, g, groups);
+    ASIM_PUT(tiling, d, channels / groups);
+    ASIM_PUT(tiling, inputXSize, number * channels * area);
+    ASIM_PUT(tiling, meanVarSize, number * groups);
+    ASIM_PUT(tiling, factor, 1.0f / static_cast<float>(channels / groups * area));
+}
+
+// Of the transpositions with a plan, that of matrices works without a temporary buffer.
+inline void GetTransposeMaxMinTmpSize(const ge::Shape &, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue) { maxValue = minValue = 0; }
+inline void GetConfusionTransposeMaxMinTmpSize(const ge::Shape &, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
+    maxValue = minValue = 0;
+}
+template <typename Tiling>
+void GetTransposeTilingInfo(const ge::Shape &shape, uint32_t, uint32_t, uint32_t, Tiling &tiling) {
+    ASIM_PUT(tiling, param1, scratch_plans::extent(shape, 0));
+    ASIM_PUT(tiling, param2, scratch_plans::extent(shape, 1));
+}
+template <typename Tiling>
+void GetConfusionTransposeTilingInfo(const ge::Shape &shape, uint32_t scratch, uint32_t typeSize, uint32_t kind, Tiling &tiling) {
+    GetTransposeTilingInfo(shape, scratch, typeSize, kind, tiling);
+}
+
+// Three tensors of half values of the mask's bytes.
+inline void GetDropOutMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
+    minValue = 3 * 64;
+    maxValue = std::max(minValue, 3 * scratch_plans::aligned(static_cast<uint32_t>(shape.GetShapeSize()) * 2, 64));
+}
+inline uint32_t GetDropOutMinTmpSize(const ge::Shape &, uint32_t, bool) { return 3 * 64; }
+inline uint32_t GetDropOutMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool reuses) {
+    uint32_t most = 0, least = 0;
+    GetDropOutMaxMinTmpSize(shape, typeSize, reuses, most, least);
+    return most;
 }
 
 // Two copies of a row's records of 8 bytes, or one of all rows with masks and values of the other sign; and indices.

@@ -106,3 +106,14 @@ def test_products_of_another_type_and_scaled_sums(machine: Machine) -> None:
     machine.call("AddDeqRelu", DST, SRC, OTHER, 3000)
     expected = np.maximum((left + right) * 0.5, 0).astype(np.float16)
     np.testing.assert_array_equal(machine.view(DST, "float16", 3000), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_scaled_halves_added_in_float(machine: Machine, dtype: str) -> None:
+    x, total = drawn(14, 300, -3, 3, "float16"), drawn(15, 300, -3, 3, dtype)
+    machine.reset(UB)
+    machine.put(SRC, x)
+    machine.put(DST, total)
+    machine.call(f"Axpy {dtype}", DST, SRC, bits(1.5, "float16"), TMP, KB, 300)
+    expected = (x.astype(np.float32) * np.float32(1.5) + total.astype(np.float32)).astype(dtype)
+    np.testing.assert_array_equal(machine.view(DST, dtype, 300), expected)

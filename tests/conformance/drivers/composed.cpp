@@ -211,6 +211,14 @@ bool register_fused() {
     Register("SubReluCast" + type, [](Arguments a) { AscendC::SubReluCast(tensor<D>(a[0]), tensor<S>(a[1]), tensor<S>(a[2]), uint32_t(a[3])); });
     return true;
 }
+// Arguments: dst, src, bits of the scalar, scratch, bytes, elements.
+template <typename T>
+bool register_axpy() {
+    Register("Axpy " + type_name<T>(), [](Arguments a) {
+        AscendC::Axpy(tensor<T>(a[0]), tensor<half>(a[1]), scalar<half>(a[2]), bytes_at(a[3], a[4]), uint32_t(a[5]));
+    });
+    return true;
+}
 const Register g_mul_cast("MulCast", [](Arguments a) {
     AscendC::MulCast(tensor<uint8_t>(a[0]), tensor<half>(a[1]), tensor<half>(a[2]), uint32_t(a[3]));
 });
@@ -222,6 +230,6 @@ const Register g_add_deq_relu("AddDeqRelu", [](Arguments a) {
 const bool g_registered = register_sums<half>() && register_sums<float>() && register_norms<half>() && register_norms<float>() &&
                           register_softmax<half>() && register_softmax<float>() && register_topk<half>() && register_topk<float>() &&
                           register_flags<uint8_t>() && register_flags<float>() && register_fused<int8_t, half>() &&
-                          register_fused<half, float>() && register_fused<int8_t, int16_t>();
+                          register_fused<half, float>() && register_fused<int8_t, int16_t>() && register_axpy<half>() && register_axpy<float>();
 
 }  // namespace

@@ -107,4 +107,16 @@ __aicore__ inline void SelectWithBytesMask(const LocalTensor<T> &dst, T src0, co
                              info.maskLastAxis, false, scratch_of(sharedTmpBuffer));
 }
 
+// The same calls by their newer name.
+template <typename T, typename U, bool isReuseMask = true>
+__aicore__ inline void Select(const LocalTensor<T> &dst, const LocalTensor<T> &src0, T src1, const LocalTensor<U> &mask,
+                              const LocalTensor<uint8_t> &sharedTmpBuffer, const SelectWithBytesMaskShapeInfo &info) {
+    SelectWithBytesMask<T, U, isReuseMask>(dst, src0, src1, mask, sharedTmpBuffer, info);
+}
+template <typename T, typename U, bool isReuseMask = true>
+__aicore__ inline void Select(const LocalTensor<T> &dst, T src0, const LocalTensor<T> &src1, const LocalTensor<U> &mask,
+                              const LocalTensor<uint8_t> &sharedTmpBuffer, const SelectWithBytesMaskShapeInfo &info) {
+    SelectWithBytesMask<T, U, isReuseMask>(dst, src0, src1, mask, sharedTmpBuffer, info);
+}
+
 }  // namespace AscendC

@@ -105,6 +105,38 @@ __aicore__ inline void Arange(const LocalTensor<T> &dst, const T firstValue, con
     ArithProgression<T>(dst, firstValue, diffValue, count);
 }
 
+namespace composed_calls {
+
+// dst += src * scalar in float, half by way of the scratch buffer.
+template <typename T, typename U>
+void axpy_in_float(const LocalTensor<T> &dst, const LocalTensor<U> &src, float scalar, const LocalTensor<uint8_t> &scratch, uint32_t count) {
+    constexpr bool narrow = std::is_same_v<T, half>;
+    const Pieces<float> piece = divide<float>(ComposedCall::Axpy, scratch, narrow ? 2 : 1);
+    in_rounds(count, piece.elems, [&](uint32_t done, uint32_t number) {
+        const Steps<float> steps(number);
+        steps.cast(piece[0], src[done]);
+        if constexpr (narrow) steps.cast(piece[1], dst[done]);
+        steps.muls(piece[0], piece[0], scalar);
+        if constexpr (narrow) {
+            steps.add(piece[1], piece[0], piece[1]);
+            Steps<T>(number).cast(dst[done], piece[1]);
+        } else {
+            steps.add(dst[done], piece[0], dst[done]);
+        }
+    });
+}
+
+}  // namespace composed_calls
+
+template <typename T, typename U, bool isReuseSource = false>
+__aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U scalarValue,
+                            const LocalTensor<uint8_t> &sharedTmpBuffer, const uint32_t calCount) {
+    require_math_type<T>();
+    require_math_type<U>();
+    if constexpr (std::is_same_v<U, float>) Axpy(dst, src, scalarValue, static_cast<int32_t>(calCount));
+    else composed_calls::axpy_in_float(dst, src, static_cast<float>(scalarValue), sharedTmpBuffer, calCount);
+}
+
 enum class FmodAlgo { NORMAL = 0, ITERATION_COMPENSATION = 1 };
 constexpr uint32_t FMOD_ITERATION_NUM_MAX = 11;
 struct FmodConfig {

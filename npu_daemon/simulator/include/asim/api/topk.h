@@ -197,7 +197,7 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
                             const bool isLargest = true) {
     static_assert(config.algo == TopKAlgo::MERGE_SORT, "TopK has no radix sort on Atlas A2");
     constexpr bool small = topkMode == TopKMode::TOPK_NSMALL;
-    static_assert(!small || !isHasfinish, "TopK of short rows takes no rows that are finished");
+    if (small && isHasfinish) asim::check_demand(composed_calls::ComposedCall::TopK, composed_calls::Demand::Equal, 1, 0);
     const auto inner = static_cast<uint32_t>(topKInfo.inner), rows = static_cast<uint32_t>(topKInfo.outter);
     const uint32_t records = small ? inner * rows : 2 * inner, sources = small ? inner * rows : inner;
     const uint64_t negated = small && !isLargest ? uint64_t{sources} * sizeof(T) : 0, masks = small ? 2 * asim::kUbBlockBytes : 0;

@@ -8,7 +8,7 @@ namespace asim {
 
 #define ASIM_COMPOSED_CALLS(CALL)                                                                                       \
     CALL(ReduceSum) CALL(ReduceMax) CALL(ReduceMin) CALL(ReduceMean) CALL(ReduceProd) CALL(ReduceAll) CALL(ReduceAny)   \
-    CALL(ReduceXorSum) CALL(Xor) CALL(Fmod) CALL(CumSum) CALL(SwiGLU) CALL(GeGLU) CALL(ReGlu) CALL(LogSoftMax)          \
+    CALL(ReduceXorSum) CALL(Xor) CALL(Fmod) CALL(CumSum) CALL(Axpy) CALL(SwiGLU) CALL(GeGLU) CALL(ReGlu) CALL(LogSoftMax)          \
     CALL(SimpleSoftMax) CALL(SoftmaxFlash) CALL(SoftmaxFlashV3) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm)           \
     CALL(BatchNorm) CALL(DeepNorm) CALL(LayerNormGrad) CALL(LayerNormGradBeta) CALL(Normalize) CALL(WelfordUpdate)      \
     CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(AscendAntiQuant) CALL(DropOut) CALL(TransData)              \

@@ -200,6 +200,23 @@ inline void GetAscendQuantTmpBufferFactorSize(uint32_t &maxLiveNodeCount, uint32
     extraBuf = 0;
 }
 
+// Scales of a row in float and two tensors for the values of a row.
+inline void GetAscendDequantMaxMinTmpSize(const ge::Shape &shape, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
+    const size_t dimensions = shape.GetDimNum();
+    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 0 : shape.GetDim(dimensions - 1));
+    minValue = maxValue = 3 * ((columns * 4 + 255) / 256 * 256);
+}
+
+enum class SortType { RADIX_SORT, MERGE_SORT };
+struct SortConfig {
+    SortType type = SortType::RADIX_SORT;
+    bool isDescend = false;
+};
+
+inline void GetSortMaxMinTmpSize(const ge::Shape &shape, ge::DataType, ge::DataType, bool, const SortConfig &, uint32_t &maxValue, uint32_t &minValue) {
+    minValue = maxValue = static_cast<uint32_t>(shape.GetShapeSize()) * 8;
+}
+
 // Concat of this chip takes the values as they are; Sort takes as much again as its records.
 inline uint32_t GetConcatTmpSize(const platform_ascendc::PlatformAscendC &, uint32_t, uint32_t) { return 0; }
 inline uint32_t GetSortTmpSize(const platform_ascendc::PlatformAscendC &, uint32_t elemCount, uint32_t) { return elemCount * 8; }

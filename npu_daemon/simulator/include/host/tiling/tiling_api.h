@@ -8,6 +8,7 @@
 
 #include "asim/host/fault.h"
 #include "graph/tensor.h"
+#include "securec.h"
 #include "tiling/library_plans.h"
 #include "tiling/library_sizes.h"
 #include "tiling/matmul_tiling.h"
@@ -50,20 +51,17 @@ inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const ge::Shape &shape, uint32_t, ui
     return GetSoftMaxMinTmpSize(shape, 4, isUpdate);
 }
 // The extents, which are all that the simulated SoftMax reads; how it splits them follows from its scratch.
-inline void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t, uint32_t, optiling::SoftMaxTiling &tiling) {
-    const size_t dimensions = shape.GetDimNum();
-    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 0 : shape.GetDim(dimensions - 1));
-    const auto elements = static_cast<uint32_t>(shape.GetShapeSize());
-    tiling.set_srcM(columns == 0 ? 0 : elements / columns);
-    tiling.set_srcK(columns);
-    tiling.set_srcSize(elements);
+template <typename Tiling>
+void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t scratch, Tiling &tiling) {
+    LogSoftMaxTilingFunc(shape, typeSize, scratch, tiling);
 }
-inline void SoftMaxGradTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t scratch, optiling::SoftMaxTiling &tiling,
-                                  bool = false) {
+template <typename Tiling>
+void SoftMaxGradTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t scratch, Tiling &tiling, bool = false) {
     SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
 }
-inline void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t, uint32_t scratch,
-                                     optiling::SoftMaxTiling &tiling, bool, bool = false) {
+template <typename Tiling>
+void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t, uint32_t scratch, Tiling &tiling, bool, bool = false,
+                              bool = false) {
     SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
 }
 

@@ -25,7 +25,7 @@ _LIMITS = ResourceLimits(wall_s=20.0, cpu_s=10.0, memory_bytes=2 << 30, file_byt
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _MAX_ADDRESSES = 32
 _MAX_TOGETHER = 512
-_LINE = re.compile(r"[0-9]{1,9}")
+_LINE = re.compile(r"[1-9][0-9]{0,8}")
 _OWN_FOLDERS = ("shared/", "op_kernel/", "op_host/")
 
 

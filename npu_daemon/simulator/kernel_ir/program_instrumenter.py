@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from npu_daemon.simulator.kernel_ir.instructions import PLAIN, TYPE, Cost
-from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, count_calls
+from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, DIRECT, count_calls
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.ir_text import with_plain_names
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
@@ -35,6 +35,7 @@ _MEMORY_FUNCTION = re.compile(
 _OPENING = re.compile(r"  (?:%[\w.]+ = )?([a-z]\w*)")
 _CALLED = re.compile(r"(?:call|invoke) [^@%]*(?:@([\w.$-]+)|%[\w.]+)\(")
 _ADDRESS = re.compile(r".*, i\d+ %")
+_PLACE = re.compile(r", !dbg !\d+")
 _FIRST = ("phi", "landingpad", "catchpad", "cleanuppad")
 _CONTINUED = ("          ", "    ")
 
@@ -60,7 +61,7 @@ def instrumented_program(text: str) -> str:
             inside = line.startswith("define ") and line.endswith("{")
     callbacks = [each.replace("declare ptr", "declare void") for each in CALLBACKS]
     declared = [each for each in callbacks if f"@{each.partition('@')[2].partition('(')[0]}(" not in plain]
-    return "\n".join([*lines, *declared])
+    return "\n".join([*lines, *(f"{each}{DIRECT}" for each in declared)])
 
 
 class _Writer:
@@ -91,7 +92,8 @@ class _Writer:
 
     def flushed(self) -> list[str]:
         """Return the lines of the block that ends here."""
-        lines = [*self._first, *count_calls(self._costs), *self._rest]
+        begin = next((found[0] for found in map(_PLACE.search, self._rest) if found), "")
+        lines = [*self._first, *count_calls(self._costs, begin), *self._rest]
         self._first, self._rest, self._costs = [], [], [0] * len(Cost)
         return lines
 
@@ -163,5 +165,5 @@ def _byte_as_word(arguments: list[tuple[str, str]]) -> list[tuple[str, str]] | N
 
 
 def _debug(attached: str) -> str:
-    found = re.match(r", !dbg !\d+", attached)
+    found = _PLACE.match(attached)
     return found[0] if found else ""

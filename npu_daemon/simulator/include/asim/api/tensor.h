@@ -63,7 +63,42 @@ public:
         return *this;
     }
 
+    // One read and one write each.
+    template <typename U>
+    const ElementReference &operator+=(U value) const { return *this = read() + value; }
+    template <typename U>
+    const ElementReference &operator-=(U value) const { return *this = read() - value; }
+    template <typename U>
+    const ElementReference &operator*=(U value) const { return *this = read() * value; }
+    template <typename U>
+    const ElementReference &operator/=(U value) const { return *this = read() / value; }
+    template <typename U>
+    const ElementReference &operator%=(U value) const { return *this = read() % value; }
+    template <typename U>
+    const ElementReference &operator&=(U value) const { return *this = read() & value; }
+    template <typename U>
+    const ElementReference &operator|=(U value) const { return *this = read() | value; }
+    template <typename U>
+    const ElementReference &operator^=(U value) const { return *this = read() ^ value; }
+    template <typename U>
+    const ElementReference &operator<<=(U value) const { return *this = read() << value; }
+    template <typename U>
+    const ElementReference &operator>>=(U value) const { return *this = read() >> value; }
+    const ElementReference &operator++() const { return *this += Element(1); }
+    const ElementReference &operator--() const { return *this -= Element(1); }
+    Element operator++(int) const { return advanced_by(Element(1)); }
+    Element operator--(int) const { return advanced_by(Element(-1)); }
+
 private:
+    Element read() const { return tensor_.GetValue(index_); }
+
+    // Returns what the element was.
+    Element advanced_by(Element step) const {
+        const Element before = read();
+        *this = before + step;
+        return before;
+    }
+
     Tensor tensor_;
     Index index_;
 };

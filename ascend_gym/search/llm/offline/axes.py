@@ -27,6 +27,7 @@ _KNOWN_BETTER = 2.0  # under another version; the rest may have changed
 _BEYOND_A_LOSS = 0.05
 _BEYOND_NO_EFFECT = 0.3  # a threshold may lie farther out
 _BEFORE_NO_EFFECT = 0.02
+_BRACKETED = 0.7  # between one without effect and one that lost: a threshold lies there
 _ONWARDS = 2.0
 _AROUND = 0.7  # between numbers that lost
 _FINER = 0.3  # round numbers first
@@ -80,7 +81,7 @@ def _untried(place: Place, gains: Mapping[Numbers, float]) -> float:
     if any(abs(gain) <= SEEN for gain in outside):
         return _BEFORE_NO_EFFECT
     if inside:
-        return _BEYOND_NO_EFFECT
+        return _BRACKETED if outside and min(outside) < -SEEN else _BEYOND_NO_EFFECT
     if outside:
         return _AROUND
     behind = [gain for size, gain in away.items() if size * (there - here) < 0]

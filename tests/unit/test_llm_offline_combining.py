@@ -5,10 +5,12 @@ from conftest import make_spec, ok_result
 from rewritten import rule_named
 
 from agents.ascend_optimizer.incumbent import Incumbent, Memory
+from agents.ascend_optimizer.refine import Diagnosis, refine_messages
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Side
+from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
 from ascend_gym.search.llm.offline.axes import Axes
 from ascend_gym.search.llm.offline.combining import at_all_places, combined, exchanged
@@ -106,6 +108,17 @@ def test_all_places_are_one_move_that_is_told_as_such():
     assert f"- late_acquire at all {len(sites)} places: " in told(before, after, [move])
     assert at_all_places(before, rule, sites[:1]) is None
     assert at_all_places(before, rule_named("buffer_count"), rule_named("buffer_count").sites(before)) is None
+
+
+def test_a_rule_that_was_never_tried_is_tried_at_all_of_its_places():
+    spec = load_operator("foreach_add")
+    run = Run(spec)
+    messages = refine_messages(spec, run.best, Diagnosis("waits", "", {}), (), run.memory.describe())
+    model = OfflineModel()
+    answers = [model.complete(messages, seed=seed, max_tokens=9999, deadline_s=1).text for seed in range(40)]
+    named = [answer for answer in answers if answer.startswith("Rules: late_acquire.")]
+    assert named
+    assert all("- late_acquire at all 3 places: " in answer for answer in named)
 
 
 def _tiles_beside_an_alignment(gain_us):

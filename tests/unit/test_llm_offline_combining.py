@@ -165,3 +165,25 @@ def test_between_no_effect_and_a_loss_lies_a_threshold():
     before = weight(4096)
     run.attempt("tile_size", 120.0, old="LENGTH = 1024", new="LENGTH = 8192")
     assert weight(4096) > before > weight(16384)
+
+
+def test_what_had_no_effect_is_in_doubt_once_another_number_of_the_host_is_another():
+    run = Run(SPEC)
+    run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    changes = frozenset(
+        {"-constexpr uint32_t TILE_LENGTH = 1024;", "+constexpr uint32_t TILE_LENGTH = 2048;"}
+    )
+    assert Axes(run.attempts).weight(place_of(changes)) < 0.1
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    assert Axes(run.attempts).weight(place_of(changes)) is None
+
+
+def test_what_lost_is_not_in_doubt():
+    run = Run(SPEC)
+    run.attempt("tile_size", 110.0, old="LENGTH = 1024", new="LENGTH = 2048")
+    changes = frozenset(
+        {"-constexpr uint32_t TILE_LENGTH = 1024;", "+constexpr uint32_t TILE_LENGTH = 4096;"}
+    )
+    before = Axes(run.attempts).weight(place_of(changes))
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    assert Axes(run.attempts).weight(place_of(changes)) == before < 0.1

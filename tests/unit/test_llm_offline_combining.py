@@ -144,6 +144,14 @@ def test_a_small_gain_is_given_up_once_for_the_number_that_lost_least_beside_it(
     assert run.exchanged() == []
 
 
+def test_a_small_gain_is_not_given_up_for_what_lost_far_more():
+    run = Run(SPEC)
+    run.attempt("split_alignment", 98.0, old="BYTES = 32", new="BYTES = 512")
+    for length, latency_us in ((8192, 250.0), (2048, 150.0), (4096, 200.0)):
+        run.attempt("tile_size", latency_us, old="LENGTH = 1024", new=f"LENGTH = {length}")
+    assert run.exchanged() == []
+
+
 def test_several_steps_along_an_axis_are_given_up_together():
     run = _tiles_beside_an_alignment(gain_us=1.0)
     run.attempt("split_alignment", 98.0, old="BYTES = 512", new="BYTES = 256")

@@ -17,6 +17,7 @@ from ascend_gym.search.llm.offline.places import place_of
 _MOST_PLACES = 12
 _SMALL_GAIN = 0.05  # natural logarithm: what may be given up for something else
 _CLEAR_LOSS = 0.02
+_TOO_MUCH_LOST = 0.35  # for a small gain that is given up to make up for it
 _NEAR_ENOUGH = 2.1  # factor by which a number may miss the one that is wanted
 _TRIED_ENOUGH = 3  # numbers of a rule, before it is tried under an older version
 
@@ -71,7 +72,11 @@ def exchanged(before: Candidate, rules: Sequence[Rule], untried: Untried) -> Ite
         later = [each for each in untried.attempts[kept[0][0] + 1 :] if _is_single(each, by_name)]
         for name in dict.fromkeys(each.rules[0] for each in later if each.rules[0] != first):
             tried = [each for each in untried.attempts if each.rules == (name,) and not each.kept]
-            lost = [each for each in later if each in tried and (each.gain or 0.0) < -_CLEAR_LOSS]
+            lost = [
+                each
+                for each in later
+                if each in tried and -_TOO_MUCH_LOST < (each.gain or 0.0) < -_CLEAR_LOSS
+            ]
             both = any({first, name} <= set(each.rules) for each in untried.attempts)
             if len(tried) < _TRIED_ENOUGH or not lost or both:
                 continue

@@ -46,17 +46,21 @@ def _add_rows(dwarf: Any, unit: Any, addresses: list[int], rows: dict[int, list[
 
 
 def _lines(program: Any, addresses: list[int]) -> Iterator[tuple[int, str]]:
-    """Yield the addresses that the line program covers, with their rows."""
-    before = None
+    """Yield the addresses that the line program covers, with their rows.
+
+    An instruction that no line asked for (line 0) has the row of the one in front of it.
+    """
+    before = place = None
     for entry in program.get_entries():
         state = entry.state
         if state is None:
             continue
         if before is not None:
+            place = before if before.line or place is None else place
             for address in addresses:
                 if before.address <= address < state.address:
-                    yield address, f"{_file_name(program, before.file)}:{before.line}"
-        before = None if state.end_sequence else state
+                    yield address, f"{_file_name(program, place.file)}:{place.line}"
+        before, place = (None, None) if state.end_sequence else (state, place)
 
 
 def _inlined_calls(dwarf: Any, unit: Any, program: Any, addresses: list[int]) -> dict[int, list[str]]:

@@ -52,8 +52,8 @@ _INTERFACE = re.compile(r"^_ZN4asim")
 _WHOLE_OPTIONS = ("-O3", "-flto")
 _WHOLE_LINK = ("--lto-O3",)
 # The runtime's symbols are hidden but for what kernels may call (ASIM_API); the types of these are read from
-# its LLVM IR.
-RUNTIME_OPTIONS = ("-fvisibility=hidden", "-Xclang", "-fembed-bitcode=all")
+# its LLVM IR. Its calls need no linkage table, nor do those of kernels (``kernel_ir.instrumenter``).
+RUNTIME_OPTIONS = ("-fvisibility=hidden", "-fno-plt", "-Xclang", "-fembed-bitcode=all")
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
 # Programs measure themselves with std::chrono::steady_clock, which src/asc/program_clock.cpp is.
 _WITH_CLOCK = ("-U_LIBCPP_HAS_MONOTONIC_CLOCK", "-D_LIBCPP_HAS_MONOTONIC_CLOCK=1")
@@ -69,6 +69,7 @@ _PROGRAM_OPTIONS = (
         "-w",
         "-ffp-contract=off",
         "-fno-finite-loops",
+        "-fno-plt",
     ),
     *("-fno-builtin", "-fno-threadsafe-statics", *_WITH_CLOCK),
     *("-Wno-c++11-narrowing", "-Wno-missing-template-arg-list-after-template-kw"),

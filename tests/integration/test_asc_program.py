@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from npu_daemon.profiling.asc_build import AscProgram, build_program
 from npu_daemon.profiling.asc_program import NO_TENSORS, ProgramJob, ProgramRun, StoppedProgram, run_program
 from npu_daemon.profiling.profiler import ProfiledProgram, Profiler
 from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.places import source_rows
 from npu_daemon.simulator.pricing import price_trace
+from npu_daemon.simulator.task_type import CoreKind
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +53,10 @@ def _run(
     if isinstance(build, Failure):
         return build
     return run_program(ProgramJob(program, build, folder, backend.toolchain, load_chip("910B2"), timeout_s))
+
+
+def _printed(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _written(tmp_path: Path, edits: dict[str, str], program: Path = ADD) -> AscProgram:
@@ -141,7 +148,10 @@ def test_what_two_vector_cores_share_is_not_fetched_block_by_block(
         *(
             ({"(T)tiling.scale": call}, Status.BUILD_ERROR, "AscendC::Muls", message)
             for call, message in (
-                ("(T)tiling.tiles_per_core", "floating and unsigned"),
+                (
+                    f"(T)({'0.5f * tiling.tiles_per_core + ' * 70}(T)tiling.tiles_per_core)",
+                    "floating and unsigned",
+                ),
                 ("(T)std::exp(tiling.scale)", "exp of the C library"),
             )
         ),
@@ -170,6 +180,25 @@ def test_a_fault_is_told_with_its_line(
     lines = program.source.read_text().splitlines()
     assert failure.diagnostics[0].file == "changed.asc"
     assert line_of in lines[(failure.diagnostics[0].line or 0) - 1]
+
+
+def test_wherever_an_endless_loop_is_stopped_its_line_is_known(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
+    """Counts have their block's line, and no call goes through a linkage table, which has no lines."""
+    program = _written(tmp_path, {"AscendC::InitSocState();": "for (;;) AscendC::PipeBarrier<PIPE_ALL>();"})
+    build = build_program(program, tmp_path, simulator.toolchain, 60.0)
+    assert not isinstance(build, Failure)
+    library = build.libraries[CoreKind.VECTOR]
+    assert not re.search("JUMP_SLO.*asim", _printed("readelf", "-r", "-W", library))
+    listing = _printed("objdump", "-d", "--no-show-raw-insn", library).split("\n\n")
+    (entry,) = [part for part in listing if re.search(r"LaunchSiteILi0\S+enterE\S+>:", part)]
+    calls = re.findall(r"^ *([0-9a-f]+):\tcall ", entry, re.M)
+    job = ProgramJob(program, build, tmp_path, simulator.toolchain, load_chip("910B2"), 1.0)
+    line = 1 + program.source.read_text("utf-8").splitlines().index(
+        "    for (;;) AscendC::PipeBarrier<PIPE_ALL>();"
+    )
+    assert [job.place_of(source_rows(call, library)) for call in calls[-2:]] == [("changed.asc", line)] * 2
 
 
 def test_library_calls_of_generated_kernels_are_right(simulator: SimulatorBackend, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ascend_gym.core.wheel import compiler_program
 from npu_daemon.simulator.places import own_place, source_rows
 
 SOURCE = """\
@@ -33,20 +34,62 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder / "a.so"
 
 
-def call_of_outside(library: Path) -> str:
-    """Return the address of the one call, in hexadecimal digits."""
+def calls_of_outside(library: Path) -> list[str]:
+    """Return the addresses of the calls of ``entry``, in hexadecimal digits."""
     listing = subprocess.run(
         ["objdump", "-d", "--disassemble=entry", str(library)], check=True, capture_output=True, text=True
     ).stdout
-    (row,) = [row for row in listing.splitlines() if "call" in row]
-    return row.partition(":")[0].strip()
+    return [row.partition(":")[0].strip() for row in listing.splitlines() if "call" in row]
 
 
 def test_inlined_calls_are_told_from_the_innermost(library: Path) -> None:
-    rows = source_rows(call_of_outside(library), library)
+    (call,) = calls_of_outside(library)
+    rows = source_rows(call, library)
     assert [row.rpartition("/")[2] for row in rows] == ["a.cpp:3", "a.cpp:6", "a.cpp:9", ""]
     assert own_place(rows) == ("op_kernel/a.cpp", 3)
     assert own_place(["/usr/include/x.h:7", *rows[1:]]) == ("op_kernel/a.cpp", 6)
+
+
+UNASKED = """\
+define i32 @entry(i32 %0) !dbg !5 {
+  %2 = call i32 @outside(i32 1), !dbg !7
+  %3 = call i32 @outside(i32 2), !dbg !8
+  ret i32 %0, !dbg !9
+}
+declare i32 @outside(i32)
+!llvm.dbg.cu = !{!2}
+!llvm.module.flags = !{!0, !1}
+!0 = !{i32 7, !"Dwarf Version", i32 4}
+!1 = !{i32 2, !"Debug Info Version", i32 3}
+!2 = distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: !3, emissionKind: LineTablesOnly)
+!3 = !DIFile(filename: "op_kernel/a.cpp", directory: "/")
+!4 = !DISubroutineType(types: !6)
+!5 = distinct !DISubprogram(name: "entry", file: !3, line: 1, type: !4, unit: !2, spFlags: DISPFlagDefinition)
+!6 = !{}
+!7 = !DILocation(line: 2, scope: !5)
+!8 = !DILocation(line: 0, scope: !5)
+!9 = !DILocation(line: 4, scope: !5)
+"""
+
+
+def test_an_instruction_that_no_line_asked_for_has_the_line_in_front_of_it(tmp_path: Path) -> None:
+    (tmp_path / "a.ll").write_text(UNASKED)
+    command = [
+        compiler_program(),
+        "clang",
+        "-O1",
+        "-w",
+        "-shared",
+        "-fPIC",
+        "-nostdlib",
+        "a.ll",
+        "-o",
+        "a.so",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    first, second = calls_of_outside(tmp_path / "a.so")
+    for address in (first, second):
+        assert own_place(source_rows(address, tmp_path / "a.so")) == ("op_kernel/a.cpp", 2)
 
 
 @pytest.mark.parametrize("frames", ["", "zz", "1,", "ffffffff", "1" * 17, "-i"])

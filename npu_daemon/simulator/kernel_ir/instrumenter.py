@@ -38,14 +38,17 @@ CALLBACKS = (
 )
 MAX_COUNT = 255  # of a class, in one call of asim_count
 _ATTRIBUTES = (
-    'attributes #0 = { nounwind safestack uwtable(sync) "frame-pointer"="all" "no-builtins"'
+    'attributes #0 = { nounwind safestack uwtable "frame-pointer"="all" "no-builtins"'
     ' "probe-stack"="inline-asm" }'
 )
+# Calls go straight to where the loader put the function: a linkage table has no unwind information, and a run
+# that is interrupted in one could not tell where it was. RtLibUseGOT says the same of LLVM's own calls.
+DIRECT = " nonlazybind"
 NUMBER = re.compile(r"-?\d+|true|false")  # all else may be undefined
 _FLAGS = (
-    "!llvm.module.flags = !{{!{0}, !{1}}}",
-    '!{0} = !{{i32 7, !"Dwarf Version", i32 4}}',
-    '!{1} = !{{i32 2, !"Debug Info Version", i32 3}}',
+    'i32 7, !"RtLibUseGOT", i32 1',
+    'i32 7, !"Dwarf Version", i32 4',
+    'i32 2, !"Debug Info Version", i32 3',
 )
 _KEPT_NODES = (
     *("!DILocation(", "distinct !DILocation(", "!DISubprogram(", "distinct !DISubprogram(", "!DIFile("),
@@ -72,7 +75,7 @@ def instrumented(module: CheckedModule, marks: BlockMarks | None = None) -> str:
             *(f"{name} = type {body}" for name, body in module.types.items()),
             *(_variable(variable) for variable in module.variables),
             *targets.arrays(),
-            *CALLBACKS,
+            *(f"{each}{DIRECT}" for each in CALLBACKS),
             *(_declaration(name, signature) for name, signature in module.outer.items()),
             *(
                 f"declare {result} @{name}({', '.join(types)})"
@@ -81,6 +84,7 @@ def instrumented(module: CheckedModule, marks: BlockMarks | None = None) -> str:
             *(_stub(name, signature) for name, signature in module.stubs.items()),
             *functions,
             _ATTRIBUTES,
+            *_module_flags(module),
             *_debug_metadata(module),
             "",
         ]
@@ -124,6 +128,7 @@ class _FunctionWriter:
         self._module = module
         self._targets = targets
         self._marks = marks
+        self._begin = ""
         self._places: set[str] = set()
         self._entry: list[str] = []
         self._lines: list[str] = []
@@ -165,11 +170,12 @@ class _FunctionWriter:
 
     def _close_block(self) -> None:
         """Put the counts of the block that ends here at its start, and its mark."""
-        calls = count_calls(self._costs)
+        calls = count_calls(self._costs, self._begin)
         if self._marks is not None:
             calls += self._marks.calls("asim_reached", self._places, self._module.nodes)
         self._lines[self._count_at : self._count_at] = calls
         self._costs = [0] * len(Cost)
+        self._begin = ""
         self._places = set()
 
     def _phi(self, step: Step) -> None:
@@ -279,20 +285,27 @@ class _FunctionWriter:
         return f"%asim.{self._number}"
 
     def _write(self, line: str, step: Step) -> None:
+        debug = f", !dbg {step.debug}" if step.debug else ""
         if step.debug:
             self._places.add(step.debug[1:])
-        self._lines.append(f"{line}, !dbg {step.debug}" if step.debug else line)
+        self._begin = self._begin or debug
+        self._lines.append(line + debug)
 
 
-def count_calls(costs: Sequence[int]) -> list[str]:
-    """Return the calls that count a block: none for a block without cost."""
+def count_calls(costs: Sequence[int], debug: str) -> list[str]:
+    """Return the calls that count a block: none for a block without cost.
+
+    Args:
+        costs: instructions by class.
+        debug: what a call ends with that is at the block's place: ``, !dbg !7``, or nothing.
+    """
     left = list(costs)
     calls = []
     while any(left):
         now = [min(count, MAX_COUNT) for count in left]
         packed = sum(count << (8 * index) for index, count in enumerate(now))
         signed = packed - (1 << 64) if packed >> 63 else packed
-        calls.append(f"  call void @asim_count(i64 {signed})")
+        calls.append(f"  call void @asim_count(i64 {signed}){debug}")
         left = [count - taken for count, taken in zip(left, now, strict=True)]
     return calls
 
@@ -311,7 +324,7 @@ def _declaration(name: str, signature: Signature) -> str:
     ]
     dots = ["..."] if signature.variadic else []
     extension = f"{signature.result_extension} " if signature.result_extension else ""
-    return f"declare {extension}{signature.result} @{name}({', '.join([*parameters, *dots])})"
+    return f"declare {extension}{signature.result} @{name}({', '.join([*parameters, *dots])}){DIRECT}"
 
 
 def _stub(name: str, signature: Signature) -> str:
@@ -329,15 +342,19 @@ def _variable(variable: Variable) -> str:
     return f"@{variable.name} = internal {kind} {variable.type} {variable.value}{placed}"
 
 
+def _module_flags(module: CheckedModule) -> Iterator[str]:
+    """Yield what holds for the whole module, behind its metadata."""
+    numbers = range(first := max(map(int, module.nodes), default=-1) + 1, first + len(_FLAGS))
+    yield f"!llvm.module.flags = !{{{', '.join(f'!{number}' for number in numbers)}}}"
+    yield from (f"!{number} = !{{{flag}}}" for number, flag in zip(numbers, _FLAGS, strict=True))
+
+
 def _debug_metadata(module: CheckedModule) -> Iterator[str]:
     """Yield what says on which source lines instructions are."""
     units = [number for number, node in module.nodes.items() if node.startswith(_UNIT)]
     if not units:
         return
-    first_free = max(map(int, module.nodes)) + 1
     yield f"!llvm.dbg.cu = !{{{', '.join(f'!{number}' for number in units)}}}"
-    for line in _FLAGS:
-        yield line.format(first_free, first_free + 1)
     for number, node in module.nodes.items():
         if node.startswith(_KEPT_NODES):
             yield f"!{number} = {node}"

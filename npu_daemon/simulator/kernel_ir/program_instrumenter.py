@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from npu_daemon.simulator.kernel_ir.instructions import PLAIN, TYPE, Cost
-from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, count_calls
+from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, DIRECT, count_calls
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.ir_text import with_plain_names
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
@@ -18,9 +18,10 @@ from npu_daemon.simulator.kernel_ir.signatures import read_parameters
 
 _TYPE_LINE = re.compile(r"^(%[\w.$-]+) = type (.+)$", re.MULTILINE)
 _DEFINED = re.compile(r"^define [^@]*@([\w.$-]+)\(", re.MULTILINE)
+_ADDRESS_OPERAND = r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\))+"  # commas only in parentheses
 _ACCESSES = {
     "load": re.compile(rf"  %[\w.]+ = load (?:volatile )?({TYPE}), ptr (.+), align \d+"),
-    "store": re.compile(rf"  store (?:volatile )?({TYPE}) .+, ptr (.+), align \d+"),
+    "store": re.compile(rf"  store (?:volatile )?({TYPE}) .+, ptr ({_ADDRESS_OPERAND}), align \d+"),
 }
 _MEMORY = re.compile(
     r"  (?:tail )?call void @llvm\.(memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64"
@@ -32,6 +33,7 @@ _MEMORY_FUNCTION = re.compile(
 _OPENING = re.compile(r"  (?:%[\w.]+ = )?([a-z]\w*)")
 _CALLED = re.compile(r"(?:call|invoke) [^@%]*(?:@([\w.$-]+)|%[\w.]+)\(")
 _ADDRESS = re.compile(r".*, i\d+ %")
+_PLACE = re.compile(r", !dbg !\d+")
 _FIRST = ("phi", "landingpad", "catchpad", "cleanuppad")
 _CONTINUED = ("          ", "    ")
 
@@ -57,7 +59,7 @@ def instrumented_program(text: str) -> str:
             inside = line.startswith("define ") and line.endswith("{")
     callbacks = [each.replace("declare ptr", "declare void") for each in CALLBACKS]
     declared = [each for each in callbacks if f"@{each.partition('@')[2].partition('(')[0]}(" not in plain]
-    return "\n".join([*lines, *declared])
+    return "\n".join([*lines, *(f"{each}{DIRECT}" for each in declared)])
 
 
 class _Writer:
@@ -88,7 +90,8 @@ class _Writer:
 
     def flushed(self) -> list[str]:
         """Return the lines of the block that ends here."""
-        lines = [*self._first, *count_calls(self._costs), *self._rest]
+        begin = next((found[0] for found in map(_PLACE.search, self._rest) if found), "")
+        lines = [*self._first, *count_calls(self._costs, begin), *self._rest]
         self._first, self._rest, self._costs = [], [], [0] * len(Cost)
         return lines
 
@@ -160,5 +163,5 @@ def _byte_as_word(arguments: list[tuple[str, str]]) -> list[tuple[str, str]] | N
 
 
 def _debug(attached: str) -> str:
-    found = re.match(r", !dbg !\d+", attached)
+    found = _PLACE.match(attached)
     return found[0] if found else ""

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -28,30 +29,37 @@ constexpr size_t kSignalStackBytes = 64 * 1024;
 constexpr int kMaxFrames = 24;
 
 // Reports from a signal handler, with the frames of the code that the signal interrupted.
-void report_here(const char *kind, const char *message) {
+void report_here(const char *kind, const char *message, void *interrupted) {
     void *frames[kMaxFrames];
-    write_report(kind, "kernel", message, frames, backtrace(frames, kMaxFrames));
+    const int frame_count = backtrace(frames, kMaxFrames);
+    const auto *context = static_cast<const ucontext_t *>(interrupted);
+    const auto instruction = static_cast<uintptr_t>(context->uc_mcontext.gregs[REG_RIP]);
+    for (int i = 0; i < frame_count; ++i) {
+        // Told as a return address is, which the others are: behind the instruction.
+        if (reinterpret_cast<uintptr_t>(frames[i]) == instruction) frames[i] = reinterpret_cast<void *>(instruction + 1);
+    }
+    write_report(kind, "kernel", message, frames, frame_count);
 }
 
-void on_crash(int signal_number) {
+void on_crash(int signal_number, siginfo_t *, void *interrupted) {
     const char *what = signal_number == SIGSEGV || signal_number == SIGBUS
                            ? "crashed: functions call each other so deeply that the 1 MiB stack of their return addresses is full, or the simulator has a fault"
                        : signal_number == SIGFPE ? "crashed: integer division by zero"
                                                  : "crashed: illegal instruction or abort";
     char message[256];
     snprintf(message, sizeof message, "%s, after %s", what, block().last_call);
-    report_here("runtime_fault", message);
+    report_here("runtime_fault", message, interrupted);
     _exit(kFaultExit);
 }
 
-void on_alarm(int signal_number) {
+void on_alarm(int signal_number, siginfo_t *, void *interrupted) {
     char message[256];
     snprintf(message, sizeof message,
              signal_number == SIGALRM
                  ? "the time on the wall was up before its CPU time: the host is busy, or it waits; the last instruction was %s"
                  : "still running when the time was up; the last instruction was %s: look for an endless loop",
              block().last_call);
-    report_here("timeout", message);
+    report_here("timeout", message, interrupted);
     _exit(kFaultExit);
 }
 
@@ -68,7 +76,8 @@ void on_no_memory() {
     char message[256];
     snprintf(message, sizeof message, "the run takes more memory than its limit allows, in or after %s: use fewer blocks at a time, or smaller objects",
              block().last_call);
-    report_here("resource_limit", message);
+    void *frames[kMaxFrames];
+    write_report("resource_limit", "kernel", message, frames, backtrace(frames, kMaxFrames));
     _exit(kFaultExit);
 }
 
@@ -127,12 +136,12 @@ void install_handlers(uint32_t time_limit_ms, uint32_t wall_limit_ms) {
     alternate.ss_size = sizeof stack;
     sigaltstack(&alternate, nullptr);
     struct sigaction crash{};
-    crash.sa_handler = on_crash;
-    crash.sa_flags = SA_ONSTACK | SA_RESETHAND;
+    crash.sa_sigaction = on_crash;
+    crash.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
     for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &crash, nullptr);
     struct sigaction alarm_action{};
-    alarm_action.sa_handler = on_alarm;
-    alarm_action.sa_flags = SA_ONSTACK;
+    alarm_action.sa_sigaction = on_alarm;
+    alarm_action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (const int number : {SIGPROF, SIGALRM}) sigaddset(&alarm_action.sa_mask, number);   // one report
     for (const int number : {SIGPROF, SIGALRM}) sigaction(number, &alarm_action, nullptr);
     std::set_new_handler(on_no_memory);

@@ -24,6 +24,18 @@ SCALAR_ADD = """
     for (uint32_t i = 0; i < count; i++) {
         yLocal.SetValue(i, (T)(x1Local.GetValue(i) + x2Local.GetValue(i)));
     }"""
+ASSIGNED_ADD = """
+    static_assert(AscendC::TOTAL_VEC_LOCAL_SIZE + AscendC::TMP_UB_SIZE == AscendC::TOTAL_UB_SIZE);
+    for (uint32_t i = 0; i < count; i++) {
+        yLocal(i) = x1Local(i);
+        yLocal(i) += x2Local(i);
+    }
+    (yLocal(0) *= 4.0f) /= 2;
+    yLocal(0) -= yLocal(0) / 2;
+    const auto bits = yLocal.template ReinterpretCast<int32_t>();
+    (bits(1) ^= 5) ^= 5;
+    if (bits(1)++ != --bits(1)) bits(1) %= 2;
+    ((bits(1) |= 0) >>= 0) &= -1;"""
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +111,7 @@ def test_scalar_code_never_beats_the_vector_unit(add: Workbench) -> None:
     scalar = add.latency_us(kernel={ADD: SCALAR_ADD})
     assert native > 10 * vector
     assert native == pytest.approx(scalar, rel=0.3)
+    assert add.latency_us(kernel={ADD: ASSIGNED_ADD}) > 1.2 * scalar  # reads what it has written
 
 
 def test_copying_by_memcpy_is_not_free(add: Workbench) -> None:

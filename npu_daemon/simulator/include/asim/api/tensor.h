@@ -63,7 +63,42 @@ public:
         return *this;
     }
 
+    // One read and one write each.
+    template <typename U>
+    const ElementReference &operator+=(U value) const { return *this = read() + value; }
+    template <typename U>
+    const ElementReference &operator-=(U value) const { return *this = read() - value; }
+    template <typename U>
+    const ElementReference &operator*=(U value) const { return *this = read() * value; }
+    template <typename U>
+    const ElementReference &operator/=(U value) const { return *this = read() / value; }
+    template <typename U>
+    const ElementReference &operator%=(U value) const { return *this = read() % value; }
+    template <typename U>
+    const ElementReference &operator&=(U value) const { return *this = read() & value; }
+    template <typename U>
+    const ElementReference &operator|=(U value) const { return *this = read() | value; }
+    template <typename U>
+    const ElementReference &operator^=(U value) const { return *this = read() ^ value; }
+    template <typename U>
+    const ElementReference &operator<<=(U value) const { return *this = read() << value; }
+    template <typename U>
+    const ElementReference &operator>>=(U value) const { return *this = read() >> value; }
+    const ElementReference &operator++() const { return *this += Element(1); }
+    const ElementReference &operator--() const { return *this -= Element(1); }
+    Element operator++(int) const { return advanced_by(Element(1)); }
+    Element operator--(int) const { return advanced_by(Element(-1)); }
+
 private:
+    Element read() const { return tensor_.GetValue(index_); }
+
+    // Returns what the element was.
+    Element advanced_by(Element step) const {
+        const Element before = read();
+        *this = before + step;
+        return before;
+    }
+
     Tensor tensor_;
     Index index_;
 };
@@ -117,6 +152,14 @@ public:
         ShapeInfo shape;
         asim::noted_shape(base_, &shape);
         return shape;
+    }
+    void SetBufferLen(uint32_t size_elems) { SetSize(size_elems); }
+    // Becomes the part of another tensor from element `offset` on.
+    template <typename S>
+    void SetAddrWithOffset(LocalTensor<S> &src, uint32_t offset) {
+        base_ = src.bytes() + static_cast<uint64_t>(offset) * sizeof(S);
+        size_elems_ = src.GetSize() > offset ? static_cast<uint32_t>((src.GetSize() - offset) * sizeof(S) / sizeof(T)) : 0;
+        position_ = src.GetPosition();
     }
     TPosition GetPosition() const { return position_; }
     T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }

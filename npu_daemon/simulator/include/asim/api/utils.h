@@ -7,6 +7,8 @@ using float16_t = half;
 
 // Checks of a debug build on the device; the simulator has its own.
 #define ASSERT_MSG(...)
+#define ASCENDC_ASSERT(...)
+#define KERNEL_LOG(...)
 #ifndef assert
 #define assert(...)
 #endif
@@ -15,6 +17,16 @@ namespace AscendC {
 
 constexpr int32_t ONE_REPEAT_BYTE_SIZE = asim::kRepeatBytes;
 constexpr int32_t MAX_REPEAT_TIMES = 255;   // of one instruction
+
+// Sizes of local memories, as the published header kernel_utils_constants.h has them for architecture 2201.
+constexpr int32_t TOTAL_VEC_LOCAL_SIZE = 184 * 1024;    // UB without the last 8 KB, which library calls may use
+constexpr uint32_t TOTAL_UB_SIZE = 192 * 1024;
+constexpr uint32_t TMP_UB_SIZE = TOTAL_UB_SIZE - TOTAL_VEC_LOCAL_SIZE;
+constexpr uint32_t TMP_UB_OFFSET = TOTAL_VEC_LOCAL_SIZE;
+constexpr uint32_t TOTAL_L1_SIZE = 512 * 1024 - 128;    // without what messages between cores take
+constexpr uint32_t TOTAL_L0A_SIZE = 64 * 1024;
+constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024;
+constexpr uint32_t TOTAL_L0C_SIZE = 128 * 1024;
 
 class AscendCUtils {
 public:

@@ -333,7 +333,7 @@ def test_a_candidate_that_fails_does_not_wait_for_other_values(
 
     def inputs(case: Case, seed: int) -> Sequence[Sequence[Array]]:
         if seed == fresh_seed(request):
-            failed.wait(60.0)
+            failed.wait(180.0)
             drawn.append(seed)
         return draw(case, seed)
 

@@ -20,7 +20,7 @@ struct SwishGate {
 };
 
 // x / (1 + e^(-0.0713548 x (x^2 + 22.36386))): Gelu by tanh.
-struct GeluGate {
+struct GeGLUGate {
     static constexpr ComposedCall call = ComposedCall::GeGLU;
     static constexpr uint32_t pieces = 2;
 
@@ -35,7 +35,7 @@ struct GeluGate {
     }
 };
 
-struct ReluGate {
+struct ReGluGate {
     static constexpr ComposedCall call = ComposedCall::ReGlu;
     static constexpr uint32_t pieces = 3;
 
@@ -79,28 +79,28 @@ void checked_gate(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const L
 
 }  // namespace composed_calls
 
-#define ASIM_GATED(Name, Gate)                                                                                            \
+#define ASIM_GATED(Name)                                                                                                  \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,        \
                                 const LocalTensor<uint8_t> &sharedTmpBuffer, uint32_t calCount) {                         \
-        composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, calCount, Gate{});                                        \
+        composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, calCount, composed_calls::Name##Gate{});                                        \
     }                                                                                                                     \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,        \
                                 const LocalTensor<uint8_t> &sharedTmpBuffer) {                                            \
-        composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, src0.GetSize(), Gate{});                                  \
+        composed_calls::checked_gate(dst, src0, src1, sharedTmpBuffer, src0.GetSize(), composed_calls::Name##Gate{});                                  \
     }                                                                                                                     \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,        \
                                 uint32_t calCount) {                                                                      \
-        composed_calls::checked_gate(dst, src0, src1, composed_calls::free_scratch(), calCount, Gate{});                                \
+        composed_calls::checked_gate(dst, src0, src1, composed_calls::free_scratch(), calCount, composed_calls::Name##Gate{});                                \
     }                                                                                                                     \
     template <typename T, bool isReuseSource = false>                                                                     \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1) {      \
-        composed_calls::checked_gate(dst, src0, src1, composed_calls::free_scratch(), src0.GetSize(), Gate{});                          \
+        composed_calls::checked_gate(dst, src0, src1, composed_calls::free_scratch(), src0.GetSize(), composed_calls::Name##Gate{});                          \
     }
-ASIM_GATED(GeGLU, composed_calls::GeluGate)
-ASIM_GATED(ReGlu, composed_calls::ReluGate)
+ASIM_GATED(GeGLU)
+ASIM_GATED(ReGlu)
 #undef ASIM_GATED
 
 template <typename T, bool isReuseSource = false>

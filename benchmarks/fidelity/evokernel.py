@@ -20,6 +20,7 @@ import json
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,15 +114,22 @@ def prepare(wanted: Sequence[Operator], work: Path, most_elements: int) -> None:
         jobs.append(job | limits | {"most_elements": most_elements, "whole_elements": WHOLE_ELEMENTS})
     if not jobs:
         return
-    (work / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
     readable = [*python_folders(), _REFERENCE.parent, *(each.folder for each in wanted)]
-    done = run_confined(
-        [sys.executable, str(_REFERENCE), "jobs.json"],
-        cwd=work,
-        wall_s=_PREPARE_S * len(jobs),
-        readable=[*readable, *(each.reference for each in wanted)],
-        env={"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    with tempfile.TemporaryDirectory(
+        prefix="references-", dir=work
+    ) as name:  # its size is watched all the time
+        scratch = Path(name)
+        (scratch / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+        done = run_confined(
+            [sys.executable, str(_REFERENCE), "jobs.json"],
+            cwd=scratch,
+            wall_s=_PREPARE_S * len(jobs),
+            readable=[*readable, *(each.reference for each in wanted)],
+            env={"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        for job in jobs:
+            for written in (scratch / job["name"]).glob("*"):
+                shutil.move(written, work / job["name"] / written.name)
     if done.returncode != 0:
         print(done.stderr.decode("utf-8", "replace")[-2000:], file=sys.stderr)
 

@@ -87,9 +87,8 @@ class Channel:
         return message
 
     def close(self) -> None:
-        """Close this end."""
+        """Close what it reads from; the connection is whose it was."""
         self._incoming.close()
-        self._connection.close()
 
 
 class Line:

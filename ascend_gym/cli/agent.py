@@ -12,6 +12,7 @@ from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettin
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
+from ascend_gym.core.toml_file import reason_of
 from ascend_gym.rewrites.fenced import fenced
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
 from ascend_gym.search.model_client import ModelClient
@@ -101,7 +102,7 @@ def agent_settings(settings: RunSettings) -> AgentSettings:
             islands=settings.islands,
         )
     except ValidationError as error:
-        raise MisuseError(f"ascend-optimizer: {error.errors()[0]['msg']}") from error
+        raise MisuseError(f"ascend-optimizer: {reason_of(error)}") from error
 
 
 def bank_of(settings: RunSettings) -> ExperienceBank:

@@ -26,6 +26,7 @@ from ascend_gym.core.chips import own_chips
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
+from ascend_gym.core.toml_file import reason_of
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
@@ -226,11 +227,6 @@ def run_settings(**settings: Any) -> RunSettings:
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
         raise MisuseError(f"--{option} {first['input']!r}: {reason_of(error)}") from error
-
-
-def reason_of(error: ValidationError) -> str:
-    """Return the first reason why settings are invalid."""
-    return error.errors()[0]["msg"].removeprefix("Value error, ")
 
 
 _OF_METHODS: dict[Method | str, set[str]] = {

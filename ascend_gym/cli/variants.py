@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ascend_gym.cli.methods import Method, RunSettings, reason_of
+from ascend_gym.cli.methods import Method, RunSettings
 from ascend_gym.cli.outside_methods import entry_point_names
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.toml_file import reason_of
 
 _OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip", "chip_file"})
 _COMMON = _OF_THE_RUN | {

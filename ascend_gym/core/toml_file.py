@@ -1,4 +1,4 @@
-"""Reading TOML on every supported Python version, and explaining unknown keys."""
+"""Reading TOML on every supported Python version, and explaining what is wrong in it or in other data."""
 
 from __future__ import annotations
 
@@ -64,9 +64,18 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, 
     return ".".join(map(str, problem["loc"])), f"{_reason(problem, model)}{came}"
 
 
+def reason_of(error: ValidationError) -> str:
+    """Return the first reason why data are no record of a model."""
+    return _message(error.errors()[0])
+
+
 def _reason(problem: ErrorDetails, model: type[BaseModel]) -> str:
     if problem["type"] == "extra_forbidden":
         return unknown_key(model, problem["loc"])
+    return _message(problem)
+
+
+def _message(problem: ErrorDetails) -> str:
     return problem["msg"].removeprefix("Value error, ")
 
 

@@ -22,7 +22,7 @@ from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFor
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.records import Record
 from ascend_gym.core.remove_tree import remove_tree
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import read_toml, reason_of
 from ascend_gym.suite.manifest import MANIFEST_NAME
 
 IMPORTED_SUITE = "cann-ops"
@@ -109,7 +109,7 @@ def read_index() -> ImportIndex:
     except FileNotFoundError:
         return ImportIndex()
     except ValidationError as error:
-        raise MisuseError(f"{path}: {error.errors()[0]['msg']}; import the checkout again") from error
+        raise MisuseError(f"{path}: {reason_of(error)}; import the checkout again") from error
 
 
 def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:

@@ -59,6 +59,11 @@ Split by whole categories, so that no operator of the test part has a near relat
 """
 
 
+def split_of(category: str) -> str | None:
+    """Return the part that a category belongs to; ``None`` for one of no split."""
+    return next((name for name, categories in SPLITS.items() if category in categories), None)
+
+
 def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
     """Load one operator.
 
@@ -307,8 +312,3 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         baseline=baseline,
         folder_digest=folder_digest(folder),
     )
-
-
-def split_of(category: str) -> str | None:
-    """Return the part that a category belongs to; ``None`` for one of no split."""
-    return next((name for name, categories in SPLITS.items() if category in categories), None)

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
+from ascend_gym.core.toml_file import reason_of
 
 SOURCE_SUFFIXES = frozenset({".cpp", ".cc", ".h", ".hpp"})
 
@@ -67,7 +68,7 @@ def _source_file(folder: Path, path: Path) -> SourceFile:
     try:
         return SourceFile(path=path.relative_to(folder).as_posix(), text=text)
     except ValidationError as error:
-        raise OperatorFormatError(f"{path}: {error.errors()[0]['msg']}") from error
+        raise OperatorFormatError(f"{path}: {reason_of(error)}") from error
 
 
 def read_source(path: Path) -> str:

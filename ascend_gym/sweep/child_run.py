@@ -28,7 +28,7 @@ from ascend_gym.sweep.run_folders import LOG_NAMES, SETTINGS_NAME
 
 _ORDER_BYTES = 1 << 20
 _STATUS_BYTES = 16
-_END_TIMEOUT_S = 10.0
+_END_TIMEOUT_S = 60.0  # a busy host takes its time to end a process
 
 _READ_BYTES = 1 << 16
 _EXIT_MISUSE = 2

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Candidate, Case, DType, TensorSpec, Tolerance
+from ascend_gym.core.toml_file import reason_of
 from ascend_gym.suite.cann_opdef import (
     OperatorDef,
     ParameterDef,
@@ -129,7 +130,7 @@ def read_example(folder: Path, definition: OperatorDef, recording: Recording) ->
         shapes = tuple(tensor.shape for argument in call.arguments for tensor in argument.tensors)
         return RecordedExample(definition, case, binding, shapes)
     except ValidationError as error:
-        raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {error.errors()[0]['msg']}") from error
+        raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {reason_of(error)}") from error
 
 
 def _files(folder: Path) -> dict[str, bytes]:

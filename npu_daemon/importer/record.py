@@ -22,6 +22,7 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
 from ascend_gym.core.records import DType, Record
+from ascend_gym.core.toml_file import reason_of
 from ascend_gym.core.wheel import compiler_folder, compiler_program
 from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 
@@ -221,7 +222,7 @@ def record_call(program: Path, work: Path) -> RecordedCall:
         how = said[-1] if said else f"exit status {done.returncode}"
         raise OperatorFormatError(f"main.cpp ended before its aclnn call: {how}") from None
     except ValidationError as error:
-        raise OperatorFormatError(f"main.cpp: unreadable record: {error.errors()[0]['msg']}") from error
+        raise OperatorFormatError(f"main.cpp: unreadable record: {reason_of(error)}") from error
 
 
 def record_folder(work: Path) -> Path:

@@ -19,7 +19,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Record
 from ascend_gym.core.text import nearest
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import read_toml, reason_of
 from npu_daemon.simulator.host_request import ChipGeometry
 from npu_daemon.simulator.task_type import CoreKind
 
@@ -195,7 +195,7 @@ def _check(path: Path, sections: _Sections) -> None:
                 value = Figure.model_validate(figure).value
             except ValidationError as error:
                 expected = 'expected { value = ..., source = "..." }'
-                raise MisuseError(f"{where}: {expected}: {error.errors()[0]['msg']}") from error
+                raise MisuseError(f"{where}: {expected}: {reason_of(error)}") from error
             _check_value(where, value, examples[name]["value"])
         if missing := sorted(known[section].keys() - sections[section].keys()):
             raise MisuseError(

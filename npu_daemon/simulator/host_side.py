@@ -36,7 +36,7 @@ __all__ = [
     "run_tiling",
 ]
 
-TILING_LIMITS = ResourceLimits(wall_s=10.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
+TILING_LIMITS = ResourceLimits(wall_s=30.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
 
 _ANY_OPERATOR = "-"
 _SHOWN_LOG_LINES = 5

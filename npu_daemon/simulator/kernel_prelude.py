@@ -36,8 +36,13 @@ _KERNEL_TYPES = {
     "DT_COMPLEX64": "complex64",
 }
 
-# Declared in asim/api/cube_tiling.h.
-_LIBRARY_STRUCTURES = frozenset({"SoftMaxTiling", "TCubeTiling"})
+# Declared in asim/api: cube_tiling.h, library_tiling.h, group_norm.h and drop_out.h.
+_LIBRARY_STRUCTURES = frozenset(
+    {
+        *("SoftMaxTiling", "TCubeTiling", "LogSoftMaxTiling", "TopkTiling", "ConfusionTransposeTiling"),
+        *("RmsNormTiling", "LayerNormTiling", "LayerNormSeparateTiling", "DeepNormTiling", "GroupNormTiling"),
+    }
+)
 
 # How kernels read their tiling data. Each macro declares a copy; the pointer forms declare a pointer to one.
 _ACCESS_MACROS = """\

@@ -18,6 +18,7 @@ RUNTIME = (
         "list_descriptor",
         "math_elementary",
         "math_sequences",
+        "math_gamma",
     ),
     *("matmul", "matmul_plan", "matmul_trace", "matrix", "matrix_copies", "mmad", "operand_path"),
     *("quantization", "tiling_data", "vector_cast", "vector_compare", "vector_elementwise", "vector_gather"),

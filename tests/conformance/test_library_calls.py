@@ -17,6 +17,7 @@ RUNTIME = [
     "fill",
     "math_elementary",
     "math_sequences",
+    "math_gamma",
     "math_rounding",
     "math_trigonometric",
     "math_power",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from math import erf, erfc
+from math import erf, erfc, inf, lgamma, log, nan, pi, tan
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ OTHER = 8 * 1024
 RUNTIME = [
     "math_elementary",
     "math_sequences",
+    "math_gamma",
     "math_rounding",
     "math_trigonometric",
     "math_power",
@@ -42,6 +43,14 @@ def _faster_gelu_v2(x: Array) -> Array:
 
 def _sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
+
+
+def _digamma(x: float) -> float:
+    if x < 0:
+        return _digamma(1 - x) - pi / tan(pi * x)
+    if x < 20:
+        return _digamma(x + 1) - 1 / x
+    return log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4)
 
 
 # Name: reference in float64, lowest and highest input, absolute error allowed in float32.
@@ -75,6 +84,8 @@ FUNCTIONS: dict[str, tuple[Reference, float, float, float]] = {
     "Atanh": (np.arctanh, -0.9, 0.9, 1e-6),
     "Erf": (np.vectorize(erf), -6, 6, 1e-6),
     "Erfc": (np.vectorize(erfc), -4, 6, 1e-6),
+    "Lgamma": (np.vectorize(lgamma), 0.1, 30, 1e-5),
+    "Digamma": (np.vectorize(_digamma), 0.1, 30, 2e-6),
 }
 
 
@@ -248,3 +259,14 @@ def test_power_issues_the_published_instructions(machine: Machine, dtype: str, i
     call_power(machine, "tensor", np.ones(64, dtype), np.ones(64, dtype), 64)
     assert len(machine.trace()) == instructions
     assert kinds(machine)["CompareScalar"] == 9
+
+
+def test_gamma_functions_of_negative_and_special_values(machine: Machine) -> None:
+    values = np.array([-0.5, -1.25, -3.75, -20.5, -7.001, 1, 2, 1e30], np.float32)
+    result = evaluate(machine, "Lgamma", values, 0)
+    np.testing.assert_allclose(result, [lgamma(float(x)) for x in values], rtol=1e-6, atol=1e-7)
+    result = evaluate(machine, "Digamma", values[:-1], 0)
+    np.testing.assert_allclose(result, [_digamma(float(x)) for x in values[:-1]], rtol=1e-6, atol=1e-7)
+    special = np.array([0, -2, inf, -inf, nan, -9e6], np.float32)
+    np.testing.assert_array_equal(evaluate(machine, "Lgamma", special, 0), [inf, inf, inf, inf, nan, inf])
+    np.testing.assert_array_equal(evaluate(machine, "Digamma", special, 0), [-inf, nan, inf, nan, nan, nan])

@@ -15,6 +15,7 @@ RUNTIME = [
     "vector_gather",
     "math_elementary",
     "math_sequences",
+    "math_gamma",
     "copy",
     "atomic",
 ]

@@ -10,16 +10,16 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-import tomllib
 from daemon_processes import ends
 
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec, SourceFile, Sources
 from ascend_gym.core.status import Status
+from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
-from npu_daemon.sandbox import start_loading
+from npu_daemon.sandbox import ResourceLimits, run_limited
 from npu_daemon.sandbox.server import descendants_of
 from npu_daemon.simulator.kernel_ir.compilation import emitter
 from npu_daemon.simulator.kernel_ir.headers import headers_read_first, precompiled_headers
@@ -58,7 +58,7 @@ def _names() -> list[str]:
 
 
 def _expectation(name: str) -> Expectation:
-    table = tomllib.loads((CORPUS / name / "expect.toml").read_text("utf-8"))
+    table = read_toml(CORPUS / name / "expect.toml")
     statuses = tuple(Status(status) for status in table["statuses"])
     return Expectation(statuses, tuple(table["words"]), table.get("run_timeout_s", DEFAULT_TIMEOUT_S))
 
@@ -80,7 +80,7 @@ def replaced_candidate(spec: OpSpec, texts: dict[str, str], flags: tuple[str, ..
 
 
 def _hostile(spec: OpSpec, name: str) -> Candidate:
-    table = tomllib.loads((CORPUS / name / "expect.toml").read_text("utf-8"))
+    table = read_toml(CORPUS / name / "expect.toml")
     return _candidate(spec, CORPUS / name, tuple(table.get("flags", ())))
 
 
@@ -136,9 +136,13 @@ class Court:
 
 @pytest.fixture(scope="module")
 def court(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Court:
-    opened = Court(simulator, tmp_path_factory.mktemp("data"))
-    opened.judge(opened.spec.baseline)  # starts what stays as long as this process: the sandbox's servers
-    start_loading(emitter())
+    folder = tmp_path_factory.mktemp("data")
+    opened = Court(simulator, folder)
+    # Start what stays as long as this process: the servers of the sandbox. The emitter's has loaded when it
+    # answers, if only that its arguments are wrong; else its memory would count as the first candidate's.
+    opened.judge(opened.spec.baseline)
+    limits = ResourceLimits(wall_s=600, cpu_s=600, memory_bytes=1 << 32, file_bytes=1 << 20)
+    assert run_limited([], cwd=folder, limits=limits, preload=emitter()).returncode == 1
     return opened
 
 

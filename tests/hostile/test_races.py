@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import tomllib
 from probe_operator import CORPUS, MODES, write_operator
 
 from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
+from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
@@ -54,7 +54,7 @@ def _names() -> list[str]:
 
 @cache
 def _expectation(name: str) -> Expectation:
-    table = tomllib.loads((CORPUS / name / "expect.toml").read_text(encoding="utf-8"))
+    table = read_toml(CORPUS / name / "expect.toml")
     return Expectation(
         Status(table["status"]), tuple(table["auto_sync"]), tuple(table["words"]), table.get("task_type")
     )

@@ -148,7 +148,10 @@ def test_what_two_vector_cores_share_is_not_fetched_block_by_block(
         *(
             ({"(T)tiling.scale": call}, Status.BUILD_ERROR, "AscendC::Muls", message)
             for call, message in (
-                ("(T)tiling.tiles_per_core", "floating and unsigned"),
+                (
+                    f"(T)({'0.5f * tiling.tiles_per_core + ' * 70}(T)tiling.tiles_per_core)",
+                    "floating and unsigned",
+                ),
                 ("(T)std::exp(tiling.scale)", "exp of the C library"),
             )
         ),

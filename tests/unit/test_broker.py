@@ -62,7 +62,7 @@ def test_other_addresses_are_refused_with_a_way_out(address: str) -> None:
 
 
 def next_ended(processes: WorkerProcesses) -> tuple[str, str, bool]:
-    assert select.select([processes.ended_fd], [], [], 30)[0]
+    assert select.select([processes.ended_fd], [], [], 180)[0]
     (ended,) = processes.reap()
     return ended
 

@@ -69,8 +69,11 @@ def serving(*members: ScriptedDaemon) -> Iterator[None]:
 def pool_of(*members: ScriptedDaemon, extra: tuple[str, ...] = (), timeout_s: float = 0.3) -> ZmqEvaluator:
     """Return a pool that all members have joined; from then on a lost one is missed after ``timeout_s``."""
     with serving(*members):
-        patience_s = 3.0 if extra else DEADLINE_S  # which of the extra ones nobody answers
-        pool = ZmqEvaluator([*(member.address for member in members), *extra], connect_timeout_s=patience_s)
+        pool = ZmqEvaluator([*(member.address for member in members), *extra], connect_timeout_s=timeout_s)
+        for session in pool._sessions[: len(members)]:
+            session.link.connect_timeout_s = DEADLINE_S
+        if not extra:  # nobody is given up before all have joined
+            pool._connect_timeout_s = DEADLINE_S
         pool.describe()
     for session in pool._sessions:
         session.link.connect_timeout_s = timeout_s
@@ -208,22 +211,22 @@ def test_a_connected_daemon_that_says_nothing_is_not_waited_for_for_ever(
     daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A green connection says nothing of the process behind it; its beats on this channel do."""
-    monkeypatch.setattr(daemon_session, "SILENCE_S", 0.2)
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address, connect_timeout_s=3600)
     evaluator.submit(request())
     until(lambda: bool(daemon.submitted), evaluator, daemon)
+    monkeypatch.setattr(daemon_session, "SILENCE_S", 0.2)
     with pytest.raises(DaemonUnreachableError, match="has said nothing"):
         evaluator.poll(DEADLINE_S)
-    daemon.send(WireMessage(Kind.BEAT))
-    assert _is_heard(evaluator)
+    assert _is_heard(evaluator, daemon)
     evaluator.close()
 
 
-def _is_heard(evaluator: ZmqEvaluator) -> bool:
+def _is_heard(evaluator: ZmqEvaluator, daemon: ScriptedDaemon) -> bool:
     """Whether the evaluator goes on before long, as it does when something arrives."""
     deadline_s = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline_s:
+        daemon.send(WireMessage(Kind.BEAT))
         try:
             return evaluator.poll(0.01) == []
         except DaemonUnreachableError:

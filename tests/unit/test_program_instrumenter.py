@@ -69,3 +69,19 @@ def test_each_block_is_counted_behind_what_has_to_be_first() -> None:
     multiply, branch = 1 << 8, 1 << 40
     assert packed == [multiply, branch, branch]  # the block that only resumes costs nothing
     assert re.search(r"phi i32.*\n +call void @asim_count", text)
+
+
+def test_addresses_that_are_expressions_are_taken_whole() -> None:
+    text = """
+@table = internal global [4 x i64] zeroinitializer
+define void @fill(ptr %0) {
+  store ptr %0, ptr getelementptr inbounds (i8, ptr @table, i64 8), align 8
+  store ptr getelementptr inbounds (i8, ptr @table, i64 16), ptr %0, align 8
+  ret void
+}
+"""
+    plain = str(llvm.parse_assembly(text, llvm.create_context()))
+    module = llvm.parse_assembly(instrumented_program(plain), llvm.create_context())
+    module.verify()
+    stores = re.findall(r"call void @asim_store\(ptr (.+), i64 8\)", str(module))
+    assert stores == ["getelementptr inbounds (i8, ptr @table, i64 8)", "%0"]

@@ -4,7 +4,6 @@ import math
 import pytest
 from conftest import FakeEvaluator, make_profile, make_spec
 
-from ascend_gym.core.best import speedup
 from ascend_gym.core.records import (
     Accuracy,
     CaseResult,
@@ -36,10 +35,6 @@ def _partly_wrong():
         CaseResult(case_id="large", status=Status.INCORRECT, accuracy=accuracy, diagnostics=(diagnostic,)),
     )
     return EvalResult(request_digest="r", candidate_digest="c", status=Status.INCORRECT, cases=cases)
-
-
-def test_a_speedup_needs_both_latencies():
-    assert (speedup(10.0, 5.0), speedup(10.0, None), speedup(None, 5.0)) == (2.0, None, None)
 
 
 def test_mean_profile_averages_the_cases():

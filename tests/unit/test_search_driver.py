@@ -6,6 +6,7 @@ import pytest
 from conftest import FakeEvaluator
 from scripted_search import LATENCIES, SPEC, InterruptedStrategy, LateEvaluator, ScriptedStrategy, search
 
+from ascend_gym.core.best import speedup
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError, ModelError
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status, rule_of
@@ -332,3 +333,7 @@ def test_a_duplicate_takes_the_result_of_the_first_that_was_measured(tmp_path, i
 def test_a_search_that_may_submit_nothing_is_misuse(tmp_path):
     with pytest.raises(MisuseError, match="at least 1"):
         search(tmp_path, ScriptedStrategy(LATENCIES), in_flight=0)
+
+
+def test_a_speedup_needs_both_latencies():
+    assert (speedup(10.0, 5.0), speedup(10.0, None), speedup(None, 5.0)) == (2.0, None, None)

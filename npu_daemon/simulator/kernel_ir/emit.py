@@ -38,7 +38,7 @@ from npu_daemon.simulator.kernel_ir.verifier import verified
 # here, and kernels, which spend their time in the callbacks and in Ascend C, do not become faster by it.
 _OPTIMISATION = 0
 _MAX_PLACES = 64
-_MAX_OFFENCES = 64
+_MAX_OFFENCES = 2048  # different ones: a spelt cast may follow many conversions that nothing spells
 _STDOUT = 1
 _UNMARKED_ARGUMENTS = 2  # interface and processor
 
@@ -118,7 +118,7 @@ def _written(bitcode: str, output: str, kernel: Sequence[str]) -> dict[str, Any]
 
 def _looked(bitcode: str, which: str) -> dict[str, Any]:
     found = offences(_text_of(Path(bitcode).read_bytes()), marked_only=which == LOOK_AT_MARKED)
-    return {"offences": list(islice(found, _MAX_OFFENCES))}
+    return {"offences": list(islice(dict.fromkeys(found), _MAX_OFFENCES))}
 
 
 def _places(text: str, debug: str) -> list[tuple[str, int]]:

@@ -18,9 +18,10 @@ from npu_daemon.simulator.kernel_ir.signatures import read_parameters
 
 _TYPE_LINE = re.compile(r"^(%[\w.$-]+) = type (.+)$", re.MULTILINE)
 _DEFINED = re.compile(r"^define [^@]*@([\w.$-]+)\(", re.MULTILINE)
+_ADDRESS_OPERAND = r"(?:[^(),]|\((?:[^()]|\([^()]*\))*\))+"  # commas only in parentheses
 _ACCESSES = {
     "load": re.compile(rf"  %[\w.]+ = load (?:volatile )?({TYPE}), ptr (.+), align \d+"),
-    "store": re.compile(rf"  store (?:volatile )?({TYPE}) .+, ptr (.+), align \d+"),
+    "store": re.compile(rf"  store (?:volatile )?({TYPE}) .+, ptr ({_ADDRESS_OPERAND}), align \d+"),
 }
 _MEMORY = re.compile(
     r"  (?:tail )?call void @llvm\.(memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64"

@@ -33,6 +33,7 @@ bool register_math() {
     FUNCTION(Log2) FUNCTION(Log10) FUNCTION(Floor) FUNCTION(Ceil) FUNCTION(Round) FUNCTION(Trunc) FUNCTION(Rint)
     FUNCTION(Frac) FUNCTION(Sign) FUNCTION(Sin) FUNCTION(Cos) FUNCTION(Tan) FUNCTION(Asin) FUNCTION(Acos) FUNCTION(Atan)
     FUNCTION(Sinh) FUNCTION(Cosh) FUNCTION(Asinh) FUNCTION(Acosh) FUNCTION(Atanh) FUNCTION(Erf) FUNCTION(Erfc)
+    FUNCTION(Lgamma) FUNCTION(Digamma)
     register_function<T>(
         "Exp", [](auto dst, auto src, auto tmp, uint32_t n) { AscendC::Exp<T, 10, false>(dst, src, tmp, n); },
         [](auto dst, auto src, uint32_t n) { AscendC::Exp<T, 10, false>(dst, src, n); });

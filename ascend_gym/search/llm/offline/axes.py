@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.rule import Choice, FileEdit, Rule, Site
+from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.rule import Choice, FileEdit, Rule, Side, Site
 from ascend_gym.rewrites.syntax import Edit
 from ascend_gym.search.llm.offline.attempts import SEEN, Attempt, changes_by
 from ascend_gym.search.llm.offline.places import Axis, Numbers, Place, place_of
@@ -19,6 +20,8 @@ from ascend_gym.search.llm.offline.places import Axis, Numbers, Place, place_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_HOST_RULES = frozenset(rule.name for rule in RULES if rule.side is Side.TILING)
+_TELLING_GAIN = 0.003
 _NUMBER = re.compile(r"(?<![\w.])\d+(?=[uUlL]*(?![\w.]))")
 _FAILED = -9.0  # in place of the gain of what did not work at all
 
@@ -27,6 +30,7 @@ _KNOWN_BETTER = 2.0  # under another version; the rest may have changed
 _BEYOND_A_LOSS = 0.05
 _BEYOND_NO_EFFECT = 0.3  # a threshold may lie farther out
 _BEFORE_NO_EFFECT = 0.02
+_BRACKETED = 1.5  # between one without effect and one that lost: a threshold lies there
 _ONWARDS = 2.0
 _AROUND = 0.7  # between numbers that lost
 _FINER = 0.3  # round numbers first
@@ -38,16 +42,38 @@ class Axes:
     def __init__(self, attempts: Sequence[Attempt]) -> None:
         """Read the attempts, in order."""
         self._gains: dict[Axis, dict[Numbers, float]] = defaultdict(dict)
+        self._of_host: dict[Axis, Numbers] = {}  # the present numbers of those that tiling rules change
         for attempt in attempts:
             place = place_of(attempt.changes)
             gain = _FAILED if attempt.failed else attempt.gain
             if place is not None and gain is not None:
                 self._note(place, gain)
+                if attempt.is_of_numbers and attempt.rules[0] in _HOST_RULES:
+                    self._of_host[place.axis] = place.wanted if attempt.kept else place.present
+                    if attempt.kept and gain > _TELLING_GAIN:
+                        self._doubt_no_effect(place.axis)
 
     def _note(self, place: Place, gain: float) -> None:
         """Note a gain with respect to the numbers that stood there, which is a sum over the steps to them."""
         gains = self._gains[place.axis]
         gains[place.wanted] = gains.setdefault(place.present, 0.0) + gain
+
+    def _doubt_no_effect(self, changed: Axis) -> None:
+        """Forget what had no effect along other axes of the host, now that the numbers of one are others.
+
+        Those of a tiling function depend on each other: under a coarser alignment a share counts in larger
+        units, and a least share that never mattered before may matter.
+        """
+        for axis, present in self._of_host.items():
+            gains = self._gains[axis]
+            here = gains.get(present, 0.0)
+            telling = {
+                numbers: gain
+                for numbers, gain in gains.items()
+                if numbers == present or abs(gain - here) > SEEN
+            }
+            if axis != changed:
+                self._gains[axis] = telling if len(telling) > 1 else {}
 
     def weight(self, place: Place | None) -> float | None:
         """Return how promising a step is; ``None`` where nothing was tried along its axis.
@@ -56,7 +82,7 @@ class Axes:
         without effect there is none; where the way back lost there may be more to gain.
         """
         gains = self._gains.get(place.axis) if place is not None else None
-        if place is None or gains is None:
+        if place is None or not gains:
             return None
         present = gains.get(place.present, 0.0)
         if place.wanted in gains:
@@ -80,7 +106,7 @@ def _untried(place: Place, gains: Mapping[Numbers, float]) -> float:
     if any(abs(gain) <= SEEN for gain in outside):
         return _BEFORE_NO_EFFECT
     if inside:
-        return _BEYOND_NO_EFFECT
+        return _BRACKETED if outside and min(outside) < -SEEN else _BEYOND_NO_EFFECT
     if outside:
         return _AROUND
     behind = [gain for size, gain in away.items() if size * (there - here) < 0]

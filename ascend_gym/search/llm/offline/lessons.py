@@ -46,6 +46,14 @@ class Lessons:
             return float(_AFTER_A_NUMBER ** self.alone[rule])
         return _HELPED if not self.in_vain[rule] else float(_AFTER_A_FAILURE ** self.in_vain[rule])
 
+    def was_tried(self, rule: str) -> bool:
+        """Say whether any attempt applied a rule."""
+        return rule in self.in_vain
+
+    def gained_last(self, rule: str) -> bool:
+        """Say whether the last attempt with a rule gained."""
+        return self.in_vain.get(rule) == 0.0
+
     def is_hopeless(self, rule: str) -> bool:
         """Say whether a rule was in vain so often that others come first."""
         return float(_AFTER_A_FAILURE ** self.in_vain.get(rule, 0.0)) < _HOPELESS

@@ -17,6 +17,7 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
 from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices, WithNumbers, hopeful, offers_numbers
+from ascend_gym.search.llm.offline.combining import exchanged
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
 from ascend_gym.search.llm.offline.reading import FEWER_BLOCKS, PromptEvidence, candidate_in, evidence_of
@@ -24,6 +25,7 @@ from ascend_gym.search.llm.offline.reading import FEWER_BLOCKS, PromptEvidence, 
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
 _ASKED_FOR = 3.0
 _BACKWARD_WEIGHT = 0.15
+_SHARPNESS = 1.5  # of the choice between rules: steps are few, and what is unlikely can wait
 _EITHER_WAY = {True: 1.0, False: 3.0}
 _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
 
@@ -53,7 +55,7 @@ class _Mutation(WithNumbers):
             return 0.0
         lesson = self.lessons.weight(rule.name, has_numbers=has_numbers)
         promise = self.evidence.rule_weight(rule, sites) * lesson
-        return promise * max(self.site_weight(site) for site in sites)
+        return float((promise * max(self.site_weight(site) for site in sites)) ** _SHARPNESS)
 
     def site_weight(self, site: Site) -> float:
         return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
@@ -77,6 +79,11 @@ def answer(prompt: str, draws: SeededChoice) -> str:
 
     untried = Untried(parent, attempts, evidence.element_bytes)
     numbers = NumberedChoices(Axes(attempts), parent)
+    accepts = partial(_is_worth, parent, untried.accepts)
+    for steps in exchanged(parent, _RULES, untried):
+        offspring = steps[1].applied_to(steps[0].applied_to(parent))
+        if accepts(offspring) and untried.is_new(offspring):
+            return told(parent, offspring, steps)
     either_way = draws.pick(list(_EITHER_WAY), lambda either: _EITHER_WAY[either])
     backward = (_BACKWARD_WEIGHT,) if either_way else (0.0, _BACKWARD_WEIGHT)
     for takes_any, backward_weight in product((False, True), backward):

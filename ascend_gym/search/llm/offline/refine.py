@@ -1,6 +1,7 @@
 """Refining a kernel: a rule that the experience in the prompt speaks for, and that was not attempted.
 
-It is one, so that it is known what helped; several together where no single one is left.
+It is one, so that it is known what helped; several together where attempts speak for them, or where no single
+one is left.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ascend_gym.rewrites.library import RULES
+from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
 from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices, WithNumbers, hopeful, offers_numbers
+from ascend_gym.search.llm.offline.combining import at_all_places, combined
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
 from ascend_gym.search.llm.offline.reading import (
@@ -25,6 +28,8 @@ from ascend_gym.search.llm.offline.reading import (
 
 _RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
 _EMPHASIS = 20.0
+_SHARPNESS = 1.5  # of the choice between rules: steps are few, and what is unlikely can wait
+_FURTHER = 0.3  # numbers beyond what is expected to help, such as a third buffer
 _EVERYWHERE = (
     3.0  # all places of a rule first: what they gain together, or that they gain nothing, is soon known
 )
@@ -45,7 +50,8 @@ class _Advised(WithNumbers):
             return 0.0
         lesson = self.lessons.weight(rule.name, has_numbers=has_numbers)
         advice = recommendation(rule, self.experience, _EMPHASIS) * lesson
-        return self.evidence.rule_weight(rule, sites) * advice * max(map(self._promise, sites))
+        weight = self.evidence.rule_weight(rule, sites) * advice * max(map(self._promise, sites))
+        return float(weight**_SHARPNESS)
 
     def site_weight(self, site: Site) -> float:
         return self._promise(site) * (_EVERYWHERE if site.covers_all else 1.0)
@@ -55,7 +61,9 @@ class _Advised(WithNumbers):
 
     def choice_weight(self, choice: Choice, rank: int) -> float:
         known = self.numbers.weight(choice)
-        return self.evidence.choice_weight(choice, rank) if known is None else hopeful(known)
+        if known is None:
+            return self.evidence.choice_weight(choice, rank)
+        return hopeful(known) * (_FURTHER if known > 1.0 and not choice.forward else 1.0)
 
 
 def answer(prompt: str, draws: SeededChoice) -> str:
@@ -66,12 +74,30 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
     untried = Untried(before, attempts, evidence.element_bytes)
     numbers = NumberedChoices(Axes(attempts), before)
+    lessons = lessons_of(attempts)
+    after, steps = combined(before, _RULES, untried, lessons)
+    if steps:
+        return told(before, after, steps)
     for takes_any in (False, True):
-        preferences = _Advised(numbers, evidence, experience_in(prompt), lessons_of(attempts), takes_any)
+        preferences = _Advised(numbers, evidence, experience_in(prompt), lessons, takes_any)
         worth = untried.accepts if takes_any else untried.promises
         after, steps = novel(
             before, _RULES, preferences, draws, count=1, accepts=worth, is_new=untried.is_new
         )
         if steps:
-            return told(before, after, steps)
+            return told(before, *_everywhere(before, after, steps, untried, lessons))
     return "I know of no rewrite of this kernel that was not attempted."
+
+
+def _everywhere(
+    before: Candidate, after: Candidate, steps: list[Move], untried: Untried, lessons: Lessons
+) -> tuple[Candidate, list[Move]]:
+    """Return a single move at all places of its rule, if the rule is new: whether it helps is soon known."""
+    if len(steps) > 1 or lessons.was_tried(steps[0].rule.name):
+        return after, steps
+    rule = steps[0].rule
+    move = at_all_places(before, rule, rule.sites(before))
+    wider = move.applied_to(before) if move is not None else before
+    if move is None or not (untried.promises(wider) and untried.is_new(wider)):
+        return after, steps
+    return wider, [move]

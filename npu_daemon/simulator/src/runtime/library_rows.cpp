@@ -55,12 +55,12 @@ namespace {
 
 const char *name_of(ComposedCall call) {
     switch (call) {
-        case ComposedCall::ReduceSum: return "ReduceSum";
-        case ComposedCall::ReduceMax: return "ReduceMax";
-        case ComposedCall::ReduceMin: return "ReduceMin";
-        case ComposedCall::ReduceMean: return "ReduceMean";
-        default: return "Xor";
+#define ASIM_NAME(Name) \
+    case ComposedCall::Name: return #Name;
+        ASIM_COMPOSED_CALLS(ASIM_NAME)
+#undef ASIM_NAME
     }
+    return "library call";
 }
 
 }  // namespace
@@ -69,6 +69,27 @@ void check_matrix(ComposedCall call, Matrix shape) { check_rows(name_of(call), s
 
 void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes) {
     if (scratch.bytes < needed_bytes) too_little(name_of(call), scratch, needed_bytes);
+}
+
+void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound) {
+    const char *const name = name_of(call);
+    switch (demand) {
+        case Demand::AtMost:
+            if (value > bound) fault(FaultKind::RuntimeFault, name, "%u elements to compute, but an operand has %u", value, bound);
+            return;
+        case Demand::AboveZero:
+            if (value == 0) fault(FaultKind::RuntimeFault, name, "an extent is 0, expected at least 1");
+            return;
+        case Demand::WholeBlocks:
+            if (value % kUbBlockBytes != 0) fault(FaultKind::RuntimeFault, name, "rows of %u bytes, expected a multiple of 32", value);
+            return;
+        case Demand::Overlap:
+            if (value != 0) fault(FaultKind::RuntimeFault, name, "a result overlaps a source or the temporary buffer, which this call forbids");
+            return;
+        case Demand::Equal:
+            if (value != bound) fault(FaultKind::RuntimeFault, name, "an extent is %u, but that of another operand is %u", value, bound);
+            return;
+    }
 }
 
 template <typename Bits>

@@ -289,6 +289,8 @@ Sequence published_sequence(Function function) {
         case Function::ExpPrecise: return {3, 8, true, exp};
         case Function::Gelu: return {2, 2, false, gelu};
         case Function::FasterGeluV2: return {3, 3, false, faster_gelu_v2};
+        case Function::Lgamma: return {8, 26, true, issue_lgamma};
+        case Function::Digamma: return {7, 16, true, issue_digamma};
         case Function::Sign: return {3, 3, false, sign_of};
         default: return {};
     }

@@ -72,6 +72,9 @@ struct Sequence {
     void (*steps)(Issue &, float parameter) = nullptr;      // none: the formula's own instructions are the library's
 };
 
+void issue_lgamma(Issue &issue, float);
+void issue_digamma(Issue &issue, float);
+
 Sequence published_sequence(Function function);
 
 // 0 if the scratch buffer is too small for the library.

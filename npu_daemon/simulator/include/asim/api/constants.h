@@ -15,6 +15,10 @@ constexpr int32_t B16_DATA_NUM_PER_BLOCK = asim::kUbBlockBytes / B16_BYTE_SIZE;
 constexpr int32_t B32_DATA_NUM_PER_BLOCK = asim::kUbBlockBytes / B32_BYTE_SIZE;
 constexpr int32_t B16_DATA_NUM_PER_REPEAT = asim::kRepeatBytes / B16_BYTE_SIZE;
 constexpr int32_t B32_DATA_NUM_PER_REPEAT = asim::kRepeatBytes / B32_BYTE_SIZE;
+constexpr uint32_t ONE_REPEAT_HALF_SIZE = asim::kRepeatBytes / B16_BYTE_SIZE;
+constexpr uint32_t ONE_REPEAT_FLOAT_SIZE = asim::kRepeatBytes / B32_BYTE_SIZE;
+constexpr uint8_t HALF_DEFAULT_REPEAT_STRIDE = 4;   // of half operands beside floats
+constexpr int32_t ONE_BYTE_BIT_SIZE = 8;
 constexpr uint64_t FULL_MASK = ~0ull;
 constexpr int32_t K_MAX_DIM = 8;
 

@@ -233,6 +233,9 @@ template <typename T>
 __aicore__ inline void SetAtomicMin() {
     asim::set_atomic(asim::AtomicMode::Min);
 }
+// The type of accumulations is that of the tensors.
+template <typename T>
+__aicore__ inline void SetAtomicType() {}
 __aicore__ inline void DisableDmaAtomic() { asim::set_atomic(asim::AtomicMode::None); }
 __aicore__ inline void SetAtomicNone() { asim::set_atomic(asim::AtomicMode::None); }
 

@@ -24,7 +24,7 @@ struct SelectWithBytesMaskShapeInfo {
     uint32_t maskLastAxis = 0;
 };
 
-// Of DropOut, which is not simulated; kernels use it for their own ends.
+// Of DropOut (drop_out.h).
 struct DropOutShapeInfo {
     uint32_t firstAxis = 0;
     uint32_t srcLastAxis = 0;
@@ -105,6 +105,18 @@ __aicore__ inline void SelectWithBytesMask(const LocalTensor<T> &dst, T src0, co
     static_assert(sizeof(U) == 1, "SelectWithBytesMask is simulated for masks of 8 bits");
     asim::select_by_bytes<T>(dst.bytes(), src1.bytes(), src0, mask.bytes(), {info.firstAxis, info.srcLastAxis},
                              info.maskLastAxis, false, scratch_of(sharedTmpBuffer));
+}
+
+// The same calls by their newer name.
+template <typename T, typename U, bool isReuseMask = true>
+__aicore__ inline void Select(const LocalTensor<T> &dst, const LocalTensor<T> &src0, T src1, const LocalTensor<U> &mask,
+                              const LocalTensor<uint8_t> &sharedTmpBuffer, const SelectWithBytesMaskShapeInfo &info) {
+    SelectWithBytesMask<T, U, isReuseMask>(dst, src0, src1, mask, sharedTmpBuffer, info);
+}
+template <typename T, typename U, bool isReuseMask = true>
+__aicore__ inline void Select(const LocalTensor<T> &dst, T src0, const LocalTensor<T> &src1, const LocalTensor<U> &mask,
+                              const LocalTensor<uint8_t> &sharedTmpBuffer, const SelectWithBytesMaskShapeInfo &info) {
+    SelectWithBytesMask<T, U, isReuseMask>(dst, src0, src1, mask, sharedTmpBuffer, info);
 }
 
 }  // namespace AscendC

@@ -75,6 +75,8 @@ ASIM_MATH(Acosh)
 ASIM_MATH(Atanh)
 ASIM_MATH(Erf)
 ASIM_MATH(Erfc)
+ASIM_MATH(Lgamma)
+ASIM_MATH(Digamma)
 
 #undef ASIM_MATH
 

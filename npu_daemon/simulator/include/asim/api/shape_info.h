@@ -16,7 +16,7 @@ struct ShapeInfo {
         for (uint8_t i = 0; i < dimensions && i < kMostDimensions; ++i) shape[i] = extents[i];
         for (uint8_t i = 0; i < original_dimensions && i < kMostDimensions; ++i) originalShape[i] = original[i];
     }
-    ShapeInfo(uint8_t dimensions, const uint32_t *extents, DataFormat format)
+    ShapeInfo(uint8_t dimensions, const uint32_t *extents, DataFormat format = DataFormat::ND)
         : ShapeInfo(dimensions, extents, dimensions, extents, format) {}
 
     static constexpr uint8_t kMostDimensions = 8;

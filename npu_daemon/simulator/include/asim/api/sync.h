@@ -1,6 +1,7 @@
 // Events between pipes, barriers and synchronisation of all blocks.
 #pragma once
 #include "asim/api/tensor.h"
+#include "asim/machine/refusal.h"
 #include "asim/machine/sync.h"
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
@@ -56,6 +57,21 @@ template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(const GlobalTensor<int32_t> &signals, const LocalTensor<int32_t> &work, const int32_t used_cores = 0) {
     asim::sync_by_signals(signals.GetPhyAddr(), work.bytes(), static_cast<uint32_t>(used_cores));
 }
+
+// Signals between single blocks, by polling global memory: such a kernel ends as unsupported where it comes to one.
+template <bool isAIVOnly = true>
+__aicore__ inline void IBSet(const GlobalTensor<int32_t> &, const LocalTensor<int32_t> &, int32_t, int32_t) {
+    asim::refuse(asim::Refusal::BlockSignals);
+}
+template <bool isAIVOnly = true>
+__aicore__ inline void IBWait(const GlobalTensor<int32_t> &, const LocalTensor<int32_t> &, int32_t, int32_t) {
+    asim::refuse(asim::Refusal::BlockSignals);
+}
+__aicore__ inline void InitDetermineComputeWorkspace(GlobalTensor<int32_t> &, LocalTensor<int32_t> &) {
+    asim::refuse(asim::Refusal::BlockSignals);
+}
+__aicore__ inline void WaitPreBlock(GlobalTensor<int32_t> &, LocalTensor<int32_t> &) { asim::refuse(asim::Refusal::BlockSignals); }
+__aicore__ inline void NotifyNextBlock(GlobalTensor<int32_t> &, LocalTensor<int32_t> &) { asim::refuse(asim::Refusal::BlockSignals); }
 
 template <uint8_t modeId, pipe_t pipe>
 __aicore__ inline void CrossCoreSetFlag(uint16_t flagId) {

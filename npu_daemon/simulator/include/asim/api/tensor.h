@@ -153,6 +153,14 @@ public:
         asim::noted_shape(base_, &shape);
         return shape;
     }
+    void SetBufferLen(uint32_t size_elems) { SetSize(size_elems); }
+    // Becomes the part of another tensor from element `offset` on.
+    template <typename S>
+    void SetAddrWithOffset(LocalTensor<S> &src, uint32_t offset) {
+        base_ = src.bytes() + static_cast<uint64_t>(offset) * sizeof(S);
+        size_elems_ = src.GetSize() > offset ? static_cast<uint32_t>((src.GetSize() - offset) * sizeof(S) / sizeof(T)) : 0;
+        position_ = src.GetPosition();
+    }
     TPosition GetPosition() const { return position_; }
     T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
     T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }

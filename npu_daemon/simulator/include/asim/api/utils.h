@@ -7,6 +7,8 @@ using float16_t = half;
 
 // Checks of a debug build on the device; the simulator has its own.
 #define ASSERT_MSG(...)
+#define ASCENDC_ASSERT(...)
+#define KERNEL_LOG(...)
 #ifndef assert
 #define assert(...)
 #endif

@@ -14,6 +14,8 @@ enum class Refusal : uint8_t {
     DequantScales,      // calCount and scales
     DequantElements,    // elements, of how many, and scales
     OwnMatmulCopies,
+    TransposeOfFractals,
+    BlockSignals,
     NoInstruction,      // bytes of an element
     Trap,
 };

@@ -9,7 +9,7 @@ namespace asim {
 enum class ASIM_API_TYPE Function : uint8_t {
     Tanh, Sigmoid, Swish, Gelu, FasterGelu, FasterGeluV2, Log2, Log10, ExpPrecise,
     Floor, Ceil, Round, Trunc, Rint, Frac, Sign,
-    Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Erf, Erfc
+    Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Erf, Erfc, Lgamma, Digamma
 };
 
 // Unified buffer that a library call may overwrite.

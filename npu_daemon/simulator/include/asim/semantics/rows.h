@@ -1,5 +1,6 @@
 // Library calls on matrices of rows: broadcasting, sums over rows, and selection by bytes.
 #pragma once
+#include "asim/semantics/composed_call.h"
 #include "asim/semantics/math.h"
 
 namespace asim {
@@ -9,12 +10,11 @@ struct Matrix {
     uint32_t columns = 1;
 };
 
-// Calls that headers compose of vector instructions, by the names that their faults carry.
-enum class ComposedCall : uint8_t { ReduceSum, ReduceMax, ReduceMin, ReduceMean, Xor };
-
 // Faults where there are more elements than the unified buffer holds, or less scratch than a call needs.
 ASIM_API void check_matrix(ComposedCall call, Matrix shape);
 ASIM_API void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes);
+// Faults where `value` is not what the page of a call demands.
+ASIM_API void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound);
 
 // dst[i][j] = src[i] (along the last axis) or src[j]; Bits as wide as an element.
 template <typename Bits>

@@ -5,6 +5,9 @@
 
 #include "platform/platform_infos_def.h"
 
+// Architectures by their numbers.
+enum class NpuArch : uint32_t { DAV_1001 = 1001, DAV_2002 = 2002, DAV_2201 = 2201, DAV_3002 = 3002, DAV_3510 = 3510, DAV_5102 = 5102 };
+
 namespace platform_ascendc {
 
 enum class CoreMemType {
@@ -39,6 +42,7 @@ class PlatformAscendC {
     explicit PlatformAscendC(fe::PlatFormInfos *chip) : chip_(chip) {}
 
     SocVersion GetSocVersion() const;
+    NpuArch GetCurNpuArch() const { return NpuArch::DAV_2201; }
     uint32_t GetCoreNum() const { return chip().GetCoreNum(); }
     uint32_t GetCoreNumAic() const { return chip().cube_cores; }
     uint32_t GetCoreNumAiv() const { return chip().vector_cores; }

@@ -1,0 +1,108 @@
+"""A kernel that calls the advanced API with a plan of the host, through verifier, run, races and prices."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import Workbench
+
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+
+pytestmark = pytest.mark.slow
+
+KERNEL = """#include "kernel_operator.h"
+
+constexpr int32_t BUFFERS = 2;
+
+template <typename T>
+class LibraryNorm {
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR gamma, GM_ADDR y, const RmsNormTilingData& data)
+    {
+        columns = data.columnNum;
+        const uint32_t first = AscendC::GetBlockIdx() * data.coreRowNum;
+        rows = data.rowNum - first < data.coreRowNum ? data.rowNum - first : data.coreRowNum;
+        xGm.SetGlobalBuffer((__gm__ T*)x + first * columns, rows * columns);
+        yGm.SetGlobalBuffer((__gm__ T*)y + first * columns, rows * columns);
+        gammaGm.SetGlobalBuffer((__gm__ T*)gamma, columns);
+        pipe.InitBuffer(inQueue, BUFFERS, columns * sizeof(T));
+        pipe.InitBuffer(outQueue, BUFFERS, columns * sizeof(T));
+        pipe.InitBuffer(gammaQueue, 1, columns * sizeof(T));
+        pipe.InitBuffer(scratch, data.scratchBytes);
+    }
+    __aicore__ inline void Process(const RmsNormTilingData& data)
+    {
+        auto gamma = gammaQueue.template AllocTensor<T>();
+        AscendC::DataCopy(gamma, gammaGm, columns);
+        gammaQueue.EnQue(gamma);
+        gamma = gammaQueue.template DeQue<T>();
+        for (uint32_t row = 0; row < rows; ++row) {
+            auto in = inQueue.template AllocTensor<T>();
+            AscendC::DataCopy(in, xGm[row * columns], columns);
+            inQueue.EnQue(in);
+            in = inQueue.template DeQue<T>();
+            auto out = outQueue.template AllocTensor<T>();
+            AscendC::RmsNorm<T>(out, in, gamma, scratch.Get<uint8_t>(), (T)data.epsilon, data.plan);
+            outQueue.EnQue(out);
+            inQueue.FreeTensor(in);
+            out = outQueue.template DeQue<T>();
+            AscendC::DataCopy(yGm[row * columns], out, columns);
+            outQueue.FreeTensor(out);
+        }
+        gammaQueue.FreeTensor(gamma);
+    }
+
+private:
+    AscendC::TPipe pipe;
+    AscendC::TQue<AscendC::QuePosition::VECIN, BUFFERS> inQueue;
+    AscendC::TQue<AscendC::QuePosition::VECIN, 1> gammaQueue;
+    AscendC::TQue<AscendC::QuePosition::VECOUT, BUFFERS> outQueue;
+    AscendC::TBuf<AscendC::QuePosition::VECCALC> scratch;
+    AscendC::GlobalTensor<T> xGm, yGm, gammaGm;
+    uint32_t rows, columns;
+};
+
+extern "C" __global__ __aicore__
+void rms_norm(GM_ADDR x, GM_ADDR gamma, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
+{
+    GET_TILING_DATA(tilingData, tiling);
+    LibraryNorm<DTYPE_X> op;
+    op.Init(x, gamma, y, tilingData);
+    op.Process(tilingData);
+}
+"""
+FIELDS = {
+    "TILING_DATA_FIELD_DEF(float, epsilon);": "TILING_DATA_FIELD_DEF(float, epsilon);\n"
+    "TILING_DATA_FIELD_DEF(uint32_t, scratchBytes);\nTILING_DATA_FIELD_DEF_STRUCT(RmsNormTiling, plan);",
+    "    context->SetBlockDim(blockDim);": """
+    uint32_t most = 0, least = 0;
+    const ge::Shape row({1, 1, columnNum});
+    AscendC::GetRmsNormMaxMinTmpSize(row, 2, most, least);
+    if (!AscendC::GetRmsNormTilingInfo(row, row, most, 2, tiling.plan)) return ge::GRAPH_FAILED;
+    tiling.set_scratchBytes(SCRATCH);
+    context->SetBlockDim(blockDim);""",
+    '#include "tiling/platform/platform_ascendc.h"': '#include "tiling/platform/platform_ascendc.h"\n'
+    '#include "tiling/tiling_api.h"',
+}
+
+
+@pytest.fixture(scope="module")
+def bench(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+    return Workbench(simulator, tmp_path_factory.mktemp("data"), "rms_norm", "fp16_2048x4096")
+
+
+def _with_library(bench: Workbench, scratch: str) -> tuple[Status, str]:
+    edited = bench.edited(tiling={old: new.replace("SCRATCH", scratch) for old, new in FIELDS.items()})
+    result = bench.evaluate(edited.rewritten(kernel=KERNEL))
+    return result.status, " ".join(map(str, result.all_diagnostics))
+
+
+def test_a_kernel_of_library_calls_is_correct_and_has_no_race(bench: Workbench) -> None:
+    assert _with_library(bench, "most") == (Status.OK, "")
+
+
+def test_too_little_scratch_is_told_with_its_place(bench: Workbench) -> None:
+    status, told = _with_library(bench, "least / 2")
+    assert status is Status.RUNTIME_FAULT
+    assert "RmsNorm: the temporary buffer has 16400 bytes, but the call needs at least 32800" in told
+    assert "rms_norm.cpp:33" in told

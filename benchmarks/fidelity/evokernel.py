@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from evokernel_rows import RIGHT, TIMEOUT, WRONG, Row, judged, keep, table
+from evokernel_rows import RIGHT, TIMEOUT, UNKNOWN, WRONG, Row, judged, keep, table
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
@@ -43,6 +43,7 @@ from npu_daemon.simulator.host_schema import DefinitionError, OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator
 
 CHIP = "910B2"
+GUESSED = 0.4  # least likeness of names that tells arguments
 MOST_MS = 5.0  # device's time of a case that is made smaller
 WHOLE_MS = 100.0  # longest device's time of a case as it is
 MOST_ELEMENTS = 1 << 19  # of the inputs of a case that is made smaller
@@ -208,6 +209,8 @@ class Runner:
             self._judge(row, run, [place / name for name in said["expected"]])
         finally:
             self._backend.cleanup(run)
+        if row.here == WRONG and row.alike < GUESSED:
+            row.here, row.why = UNKNOWN, f"{row.why} arguments were not found by name".strip()
         if race:
             row.here, row.in_order = race, row.here
 

@@ -33,9 +33,9 @@ BUILDS_FOLDER = "builds"
 CANN_FOLDER = "cann"
 RESULTS_NAME = "results.sqlite"
 _USERS_NAME = "in-use"
-_LOCK_SUFFIX = ".lock"  # of build stores
-
-_LOCK_CHARS = 4
+LOCK_SUFFIX = ".lock"
+LOCK_CHARS = 4
+"""Entries whose names begin alike share a lock, so that there are few: locks are never removed."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _locked(cache_dir: Path, mode: int) -> Iterator[None]:
 
 def _entries(cache_dir: Path, part: _Part) -> Iterator[Path]:
     """Yield the entries of a part, without lock files."""
-    return (path for path in cache_dir.glob(part.entries) if path.suffix != _LOCK_SUFFIX)
+    return (path for path in cache_dir.glob(part.entries) if path.suffix != LOCK_SUFFIX)
 
 
 def _remove(entry: Path) -> None:
@@ -196,8 +196,7 @@ class BuildStore:
             note_use(final)
             return final, 0.0
         final.parent.mkdir(parents=True, exist_ok=True)
-        # Lock files are never removed, so there are few: builds whose digests share a prefix share a lock.
-        with open(final.parent / f"{key[:_LOCK_CHARS]}.lock", "w", encoding="ascii") as lock:
+        with open(final.parent / f"{key[:LOCK_CHARS]}{LOCK_SUFFIX}", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if final.exists():
                 return final, 0.0

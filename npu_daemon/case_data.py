@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -26,6 +27,7 @@ from ascend_gym.core.records import Case, DeviceInfo, Diagnostic, OpSpec, Phase,
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
+from npu_daemon.cache_folder import LOCK_CHARS, LOCK_SUFFIX
 
 DEFAULT_LIMIT_BYTES = 256 * 2**20
 Outputs = Sequence[Sequence[Array]]
@@ -71,6 +73,7 @@ class UnchangedFiles:
 
     def __init__(self) -> None:
         self._seen: dict[Path, _Attributes] = {}
+        self._reading: dict[Path, threading.Lock] = {}
 
     def changed(self, files: Iterable[GuardedFile], *, confined: bool) -> Diagnostic | None:
         """Return a diagnostic about the first file that is missing or has changed; ``None`` if none has.
@@ -101,11 +104,12 @@ class UnchangedFiles:
         attributes = _attributes(file.path)
         if attributes is None:
             return False
-        if confined and self._seen.get(file.path) == attributes:
-            return True
-        if file_digest(file.path) != file.digest:
-            return False
-        self._seen[file.path] = attributes
+        with self._reading.setdefault(file.path, threading.Lock()):  # two threads do not read it both
+            if confined and self._seen.get(file.path) == attributes:
+                return True
+            if file_digest(file.path) != file.digest:
+                return False
+            self._seen[file.path] = attributes
         return True
 
 
@@ -258,8 +262,7 @@ class CaseDataCache:
             seed = int(digest_of("secret seed", self._secret, seed)[:15], 16)
         entry = self._entry(spec, case, seed, audited)
         if not (entry / _INDEX_NAME).is_file():
-            self._generate(entry, oracle, case, seed, audited)
-            self.generated += 1
+            self._generate_once(entry, oracle, case, seed, audited)
         os.utime(entry)
         return _read(entry, case)
 
@@ -292,6 +295,14 @@ class CaseDataCache:
     def _entry(self, spec: OpSpec, case: Case, seed: int, audited: bool) -> Path:
         identity = (_FORMAT, self._harness, spec.folder_digest, case, seed, audited)
         return self._folder / digest_of("case_data", *identity)
+
+    def _generate_once(self, entry: Path, oracle: Oracle, case: Case, seed: int, audited: bool) -> None:
+        """Generate data unless another thread or process does just now, which is waited for."""
+        with open(entry.with_name(f"{entry.name[:LOCK_CHARS]}{LOCK_SUFFIX}"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (entry / _INDEX_NAME).is_file():
+                self._generate(entry, oracle, case, seed, audited)
+                self.generated += 1
 
     def _generate(self, entry: Path, oracle: Oracle, case: Case, seed: int, audited: bool) -> None:
         inputs = oracle.inputs(case, seed)

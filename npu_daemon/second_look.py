@@ -88,7 +88,7 @@ class OtherValues:
 
     def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, expected: bool) -> None:
         self._runner, self._last = runner, cases[-1]
-        self._smallest = _smallest(cases)
+        self._smallest = smallest(cases)
         self._seed = fresh_seed(runner.request)
         self._beside = ThreadPoolExecutor(max_workers=1)
         self._early = expected and runner.may_overlap
@@ -159,28 +159,33 @@ def second_look(
         champion: whether the candidate is faster than all before it.
         on_case: called before each run, as a sign of progress.
     """
-    smallest = _smallest([passed.case for passed in runner.passed])
+    repeated = smallest([passed.case for passed in runner.passed])
     results: list[CaseResult] = []
     others.wait()  # a device runs one program at a time
     for passed in runner.passed:
         if champion:
             results.append(_champion_result(runner, passed, on_case))
         else:
-            results.append(_result(runner, passed, on_case, others if passed.case is smallest else None))
+            results.append(_result(runner, passed, on_case, others if passed.case is repeated else None))
         if results[-1].status is not Status.OK:
             break
     return results
 
 
-def _smallest(cases: Sequence[Case]) -> Case:
+def smallest(cases: Sequence[Case]) -> Case:
+    """Return the case that every candidate is run on again, with other values."""
     return min(cases, key=lambda case: case.traffic_bytes)
 
 
 def fresh_seed(request: EvalRequest) -> int:
     """Return the seed of the other values: one of ``FRESH_SEEDS``, determined by the candidate."""
-    protocol = request.protocol
-    number = int(digest_of("values", request.candidate.digest, protocol.input_seed)[:8], 16) % FRESH_SEEDS
-    return int(digest_of("fresh seed", protocol.input_seed, number)[:15], 16)
+    seed = request.protocol.input_seed
+    return other_seeds(seed)[int(digest_of("values", request.candidate.digest, seed)[:8], 16) % FRESH_SEEDS]
+
+
+def other_seeds(input_seed: int) -> tuple[int, ...]:
+    """Return the seeds of all sets of other values of a protocol with this seed."""
+    return tuple(int(digest_of("fresh seed", input_seed, number)[:15], 16) for number in range(FRESH_SEEDS))
 
 
 def _result(

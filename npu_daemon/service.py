@@ -11,6 +11,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Backend
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
+from ascend_gym.core.status import Status
 from npu_daemon.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     INPUTS_FOLDER,
@@ -23,9 +24,11 @@ from npu_daemon.case_runner import DeviceGate
 from npu_daemon.harness import harness_identity
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
 from npu_daemon.pipeline import evaluate, invalid_request
+from npu_daemon.sandbox import CONFINING
 from npu_daemon.second_look import obtain_secret
 from npu_daemon.settings import RequestLimits
 from npu_daemon.store import SqliteResultStore
+from npu_daemon.values_ahead import ValuesAhead
 
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
 
@@ -74,7 +77,7 @@ class EvaluationService:
     ) -> None:
         self._make_room, self._evaluations = make_room, 0
         self._backend = backend
-        self._case_data = case_data
+        self._case_data, self._ahead = case_data, ValuesAhead(case_data)
         self._store = store
         self._catalog = catalog or OperatorCatalog()
         self._limits = limits or RequestLimits()
@@ -121,10 +124,14 @@ class EvaluationService:
         self._store.put(key, result)
         if result.latency_us is not None:
             self._store.note_latency(question, result.latency_us)
+        if result.status is Status.OK and not self._backend.measures_on_device:
+            confined = self._backend.describe().sandbox in CONFINING
+            self._ahead.prepare(request, spec, oracle, confined=confined)
         return result
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the store, and wait for values that are being generated."""
+        self._ahead.close()
         self._store.close()
 
 

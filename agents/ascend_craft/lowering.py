@@ -138,7 +138,7 @@ class ModelLowerer:
         self._spec, self._model_client, self._builds = spec, model_client, builds
         self._prompts = PassPrompts(spec, examples)
         one = lowering is Lowering.ONE_PASS
-        self._steps = [ONE_PASS] if one else [PassQuestion(each.value, (each,)) for each in Pass]
+        self._questions = [ONE_PASS] if one else [PassQuestion(each.value, (each,)) for each in Pass]
         self._builder: Builder | None = None
         self._asked = 0
         self._repairs: Counter[str] = Counter()  # by program
@@ -153,9 +153,9 @@ class ModelLowerer:
         candidate = self._spec.baseline
         calls: list[Mapping[str, Any]] = []
         passes: list[Mapping[str, Any]] = []
-        for step in self._steps:
-            messages = self._prompts.question(step, text, verified, candidate)
-            made = self._filled(step, messages, candidate, may_keep=step.passes == (Pass.ALIGN,))
+        for which in self._questions:
+            messages = self._prompts.question(which, text, verified, candidate)
+            made = self._filled(which, messages, candidate, may_keep=which.passes == (Pass.ALIGN,))
             calls += made.calls
             passes += made.passes
             if made.candidate is None:
@@ -170,10 +170,10 @@ class ModelLowerer:
         if self._repairs[text] == MAX_REPAIRS:
             return None
         self._repairs[text] += 1
-        step = self._to_blame(result)
+        which = self._to_blame(result)
         fault = f"Evaluated, this ended as {result.status.value}: {told(result.all_diagnostics)}"
-        messages = self._prompts.complaint(step, text, verified, candidate, fault)
-        return self._filled(step, messages, candidate, may_keep=False)
+        messages = self._prompts.complaint(which, text, verified, candidate, fault)
+        return self._filled(which, messages, candidate, may_keep=False)
 
     def turned(self, candidate: Candidate, verified: Verified) -> Candidate | None:
         """Return the candidate with the constants of its host at other choices (see ``Lowerer``)."""
@@ -187,17 +187,17 @@ class ModelLowerer:
 
     def _to_blame(self, result: EvalResult) -> PassQuestion:
         """Return the pass whose work a failure is looked for in."""
-        if len(self._steps) == 1:
-            return self._steps[0]
-        return self._steps[list(Pass).index(pass_to_blame(result, self._spec))]
+        if len(self._questions) == 1:
+            return self._questions[0]
+        return self._questions[list(Pass).index(pass_to_blame(result, self._spec))]
 
     def _filled(
-        self, step: PassQuestion, messages: Sequence[Message], base: Candidate, *, may_keep: bool
+        self, which: PassQuestion, messages: Sequence[Message], base: Candidate, *, may_keep: bool
     ) -> Lowered:
         """Ask for a pass until what it made builds, up to ``MAX_REPAIRS`` times more.
 
         Args:
-            step: the pass.
+            which: the pass.
             messages: the question.
             base: the files that it shows.
             may_keep: whether the first answer may leave them as they are.
@@ -207,7 +207,7 @@ class ModelLowerer:
         builds, latest, asked = 0, base, list(messages)
         while True:
             reading = self._model_client.read(
-                asked, candidate_reader(latest), "ascend-craft", "lower", step.name, self._asked
+                asked, candidate_reader(latest), "ascend-craft", "lower", which.name, self._asked
             )
             self._asked += 1
             calls += reading.calls
@@ -221,14 +221,14 @@ class ModelLowerer:
                 if self._builds and self._builder is not None:
                     builds += 1
                     objection = told(self._builder.build(value))
+            if objection:
+                objections.append(objection)
+            note = {"pass": which.name, "builds": builds, "objections": list(objections)}
             if not objection:
-                note = {"pass": step.name, "builds": builds, "objections": list(objections)}
                 return Lowered(latest, calls=tuple(calls), passes=(note,))
-            objections.append(objection)
             if len(objections) > MAX_REPAIRS:
-                note = {"pass": step.name, "builds": builds, "objections": list(objections)}
                 ending = "does not build" if usable else "has no usable answer"
-                problem = f"pass {step.name} {ending} after {MAX_REPAIRS} repairs: {objection}"
+                problem = f"pass {which.name} {ending} after {MAX_REPAIRS} repairs: {objection}"
                 return Lowered(None, problem, tuple(calls), (note,))
             fault = f"{'That does not build' if usable else 'That answer cannot be used'}: {objection}"
             asked = [*messages, *self._prompts.objection(reading.text, fault, latest)]

@@ -51,18 +51,18 @@ class PassPrompts:
         self._example = example_for(spec, examples)
 
     def question(
-        self, step: PassQuestion, text: str, verified: Verified, candidate: Candidate
+        self, which: PassQuestion, text: str, verified: Verified, candidate: Candidate
     ) -> list[Message]:
-        """Return the question for a step: its rules, and the program with the files of the step before."""
-        return [self._system(step, verified), self._task(step, text, candidate)]
+        """Return the question for some passes: their rules, and the program with the files before them."""
+        return [self._system(which, verified), self._task(which, text, candidate)]
 
     def complaint(
-        self, step: PassQuestion, text: str, verified: Verified, candidate: Candidate, fault: str
+        self, which: PassQuestion, text: str, verified: Verified, candidate: Candidate, fault: str
     ) -> list[Message]:
-        """Return the question to mend what a step made, after its candidate was evaluated."""
-        task = self._task(step, text, candidate)
+        """Return the question to mend what passes made, after their candidate was evaluated."""
+        task = self._task(which, text, candidate)
         mended = render("lower_mend", package=__package__, fault=fault)
-        return [self._system(step, verified), Message(task.role, f"{task.content}\n{mended}")]
+        return [self._system(which, verified), Message(task.role, f"{task.content}\n{mended}")]
 
     def objection(self, answer: str, fault: str, candidate: Candidate) -> list[Message]:
         """Return what follows an answer that could not be used, or does not build."""
@@ -72,13 +72,13 @@ class PassPrompts:
             Message("user", render("lower_repair", package=__package__, fault=fault, sources=sources)),
         ]
 
-    def _system(self, step: PassQuestion, verified: Verified) -> Message:
-        rules = "".join(self._rules_of(each, verified) for each in step.passes)
-        count = len(step.passes)
+    def _system(self, which: PassQuestion, verified: Verified) -> Message:
+        rules = "".join(self._rules_of(each, verified) for each in which.passes)
+        count = len(which.passes)
         text = render(
             "lower_system",
             package=__package__,
-            passes="all of them at once" if count > 1 else f"pass {step.name}, and leave the others alone",
+            passes="all of them at once" if count > 1 else f"pass {which.name}, and leave the others alone",
             rules=rules,
             language=f"## The language\n\n{language_text()}",
         )
@@ -88,8 +88,8 @@ class PassPrompts:
         calls = {"calls": "\n".join(_calls(verified))} if one is Pass.STAGES else {}
         return render(f"lower_{one.value}", package=__package__, **calls)
 
-    def _task(self, step: PassQuestion, text: str, candidate: Candidate) -> Message:
-        task = "the whole translation" if len(step.passes) > 1 else f"pass {step.name}"
+    def _task(self, which: PassQuestion, text: str, candidate: Candidate) -> Message:
+        task = "the whole translation" if len(which.passes) > 1 else f"pass {which.name}"
         content = render(
             "lower_task",
             package=__package__,
@@ -97,7 +97,7 @@ class PassPrompts:
             name=self._spec.name,
             program=text.rstrip("\n"),
             cases=cases_text(self._spec),
-            example=_shown(self._example, step) if self._example else "",
+            example=_shown(self._example, which) if self._example else "",
             sources=render_sources(candidate),
         )
         return Message("user", content)
@@ -115,12 +115,12 @@ def _calls(verified: Verified) -> Iterator[str]:
         yield f"  - {name}(dst, {', '.join(operands)}, n): `{call}`; {operation.notes}"
 
 
-def _shown(example: Example, step: PassQuestion) -> str:
-    """Return an example of a step: its program, and what the step makes of the files before it."""
-    after = example.lowered(step.passes[-1])
-    before = {} if len(step.passes) > 1 else _before(example, step.passes[0])
+def _shown(example: Example, which: PassQuestion) -> str:
+    """Return an example of some passes: its program, and what they make of the files before them."""
+    after = example.lowered(which.passes[-1])
+    before = {} if len(which.passes) > 1 else _before(example, which.passes[0])
     changed = [
-        render_edits(path, before[path], text) if step.passes == (Pass.ALIGN,) else fenced(text, "cpp")
+        render_edits(path, before[path], text) if which.passes == (Pass.ALIGN,) else fenced(text, "cpp")
         for path, text in after.texts.items()
         if before.get(path) != text
     ]

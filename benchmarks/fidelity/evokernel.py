@@ -20,6 +20,7 @@ import json
 import re
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from evokernel_rows import RIGHT, TIMEOUT, WRONG, Row, judged, keep, table
+from evokernel_rows import RIGHT, TIMEOUT, UNKNOWN, WRONG, Row, judged, keep, table
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
@@ -42,6 +43,7 @@ from npu_daemon.simulator.host_schema import DefinitionError, OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator
 
 CHIP = "910B2"
+GUESSED = 0.4  # least likeness of names that tells arguments
 MOST_MS = 5.0  # device's time of a case that is made smaller
 WHOLE_MS = 100.0  # longest device's time of a case as it is
 MOST_ELEMENTS = 1 << 19  # of the inputs of a case that is made smaller
@@ -113,15 +115,22 @@ def prepare(wanted: Sequence[Operator], work: Path, most_elements: int) -> None:
         jobs.append(job | limits | {"most_elements": most_elements, "whole_elements": WHOLE_ELEMENTS})
     if not jobs:
         return
-    (work / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
     readable = [*python_folders(), _REFERENCE.parent, *(each.folder for each in wanted)]
-    done = run_confined(
-        [sys.executable, str(_REFERENCE), "jobs.json"],
-        cwd=work,
-        wall_s=_PREPARE_S * len(jobs),
-        readable=[*readable, *(each.reference for each in wanted)],
-        env={"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    with tempfile.TemporaryDirectory(
+        prefix="references-", dir=work
+    ) as name:  # its size is watched all the time
+        scratch = Path(name)
+        (scratch / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+        done = run_confined(
+            [sys.executable, str(_REFERENCE), "jobs.json"],
+            cwd=scratch,
+            wall_s=_PREPARE_S * len(jobs),
+            readable=[*readable, *(each.reference for each in wanted)],
+            env={"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        for job in jobs:
+            for written in (scratch / job["name"]).glob("*"):
+                shutil.move(written, work / job["name"] / written.name)
     if done.returncode != 0:
         print(done.stderr.decode("utf-8", "replace")[-2000:], file=sys.stderr)
 
@@ -200,6 +209,8 @@ class Runner:
             self._judge(row, run, [place / name for name in said["expected"]])
         finally:
             self._backend.cleanup(run)
+        if row.here == WRONG and row.alike < GUESSED:
+            row.here, row.why = UNKNOWN, f"{row.why} arguments were not found by name".strip()
         if race:
             row.here, row.in_order = race, row.here
 

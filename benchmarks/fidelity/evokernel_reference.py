@@ -29,8 +29,8 @@ from evokernel_tensors import CalledError, Missing, RefusedError, Tensor, names_
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SEED = 0
-TRIALS = 400
-MOST_CANDIDATES = 8
+TRIALS = 2000
+MOST_CANDIDATES = 12
 BATCH_NAMES = ("batch_size", "batch", "num_tokens", "bs", "B", "N")
 _SYNONYMS = {"w": "weight", "b": "bias", "gamma": "weight", "beta": "bias", "queries": "q", "query": "q"}
 _SYNONYMS |= {"keys": "k", "key": "k", "values": "v", "value": "v", "wt": "weight", "s": "scalar"}
@@ -131,8 +131,8 @@ class Reference:
                     yield name, value
         yield from ((name, value) for name, value in vars(self.module).items() if not name.startswith("_"))
 
-    def tensors_of(self, counts: set[int], training: bool) -> list[torch.Tensor]:
-        """Return the tensors with given numbers of elements that the model computes."""
+    def tensors_of(self, counts: set[int], training: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Return the tensors with given numbers of elements that the model computes, and those it returns."""
         found: list[torch.Tensor] = []
 
         class Keep(TorchDispatchMode):
@@ -148,8 +148,9 @@ class Reference:
         torch.manual_seed(SEED + 1)
         self.model.train(training)
         with Keep(), torch.no_grad():
-            self.model(*self.inputs)
-        return found
+            result = self.model(*self.inputs)
+        results = result if isinstance(result, tuple | list) else (result,)
+        return found, [one for one in results if isinstance(one, torch.Tensor) and one.numel() in counts]
 
 
 def _tokens(name: str) -> set[str]:
@@ -169,27 +170,37 @@ def likeness(first: str, second: str) -> float:
 
 def _shapes_of(name: str, value: torch.Tensor) -> Iterator[torch.Tensor]:
     """Yield a value in the layouts that a binding may ask for."""
-    transposed = re.search(r"_t$|transposed", name) and value.dim() == 2
-    if transposed:
-        yield value.t().contiguous()
-    yield value.contiguous()
+    layouts = [value]
+    if value.dim() >= 2:
+        turned = value.transpose(-1, -2)
+        layouts = [turned, value] if re.search(r"_t$|transposed", name) else [value, turned]
     if value.dim() != 1 and value.numel() == max(value.shape, default=1):
-        yield value.reshape(-1).contiguous()
+        layouts.append(value.reshape(-1))
+    yield from (one.contiguous() for one in layouts)
 
 
 def _candidates(parameter: Parameter, place: int, known: Known) -> list[tuple[float, Any]]:
-    if parameter.kind == "number":
-        scored = [(likeness(parameter.name, name), value) for name, value in known.numbers]
-        scored = [each for each in scored if each[0] >= 0.4]
-    else:
-        scored = [
-            (likeness(parameter.name, name) + (0.2 if index == place else 0.0) - 1e-4 * index, one)
-            for index, (name, value) in enumerate(known.tensors)
-            for one in _shapes_of(parameter.name, value)
-        ]
+    """Return values for a parameter, the most likely first, each once."""
+    scored: list[tuple[float, Any, Any]] = []  # with what tells values apart
+    for name, number in known.numbers:
+        alike = likeness(parameter.name, name)
+        if parameter.kind == "number" and alike >= 0.4:
+            scored.append((alike, number, number))
+        elif alike >= 0.8:
+            scored.append((alike - 0.5, torch.tensor([float(number)]), number))
+    if parameter.kind == "tensor":
+        for index, (name, value) in enumerate(known.tensors):
+            score = likeness(parameter.name, name) + (0.2 if index == place else 0.0) - 1e-4 * index
+            for layout, one in enumerate(_shapes_of(parameter.name, value)):
+                scored.append(
+                    (score - 0.1 * layout, one, (value.data_ptr(), value.shape, value.stride(), layout))
+                )
         if parameter.optional:
-            scored.append((0.15, Missing()))
-    return sorted(scored, key=lambda each: -each[0])[:MOST_CANDIDATES]
+            scored.append((0.15, Missing(), None))
+    chosen: dict[Any, tuple[float, Any]] = {}
+    for score, value, key in sorted(scored, key=lambda each: -each[0]):
+        chosen.setdefault(key, (score, value))
+    return list(chosen.values())[:MOST_CANDIDATES]
 
 
 def bound(binding: Binding, known: Known) -> tuple[list[Any], float]:
@@ -269,13 +280,15 @@ def write_case(job: dict[str, Any], folder: Path) -> None:
     inputs = [one.torch for one in arguments if isinstance(one, Tensor) and not one.empty]
     expected, seen = [], set()
     for training in (False, True):
-        for value in reference.tensors_of(counts, training):
-            flat = value.reshape(-1).to(torch.float32)
+        computed, returned = reference.tensors_of(counts, training)
+        for number, value in enumerate([*returned, *computed]):
+            flat = value.contiguous().reshape(-1).to(torch.float32)
             key = (flat.numel(), float(flat.double().sum()), float(flat[:97].double().sum()))
             same = any(
                 one.numel() == flat.numel() and torch.equal(one.reshape(-1).float(), flat) for one in inputs
             )
-            if key not in seen and not same and bool((flat != flat[0]).any()):
+            known = key in seen or (same and number >= len(returned))
+            if not known and bool((flat != flat[0]).any()):
                 seen.add(key)
                 expected.append(f"expected{len(expected)}.bin")
                 _bytes(flat, folder / expected[-1])
@@ -341,6 +354,7 @@ def main() -> None:
     torch.set_num_threads(1)
     _warm_up()
     for job in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")):
+        Path(job["name"]).mkdir()
         child = os.fork()
         if child == 0:
             folder = Path(job["name"])

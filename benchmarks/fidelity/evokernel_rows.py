@@ -14,7 +14,7 @@ import numpy as np
 from ascend_gym.core.append_log import write_whole
 
 TOLERANCE = 1e-2  # absolute and relative, as the data set compares
-BUILT, RIGHT, WRONG, TIMEOUT = "built", "right", "wrong", "not finished"
+BUILT, RIGHT, WRONG, TIMEOUT, UNKNOWN = "built", "right", "wrong", "not finished", "unknown"
 
 
 @dataclass
@@ -24,7 +24,8 @@ class Row:
     Attributes:
         operator: its name.
         device: ``build_error``, ``wrong`` or ``right``.
-        here: ``right``, ``wrong``, ``not finished``, ``built`` (not run: ``why``), or the status of the end.
+        here: ``right``, ``wrong``, ``unknown`` (wrong, but the arguments are guessed), ``not finished``,
+            ``built`` (not run: ``why``), or the status of the end.
         why: the first diagnostic, or why it was not run.
         sizes: constants of the reference that were made smaller.
         in_order: after a race, what comes of the same run when nobody looks for races.

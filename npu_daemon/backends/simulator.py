@@ -8,7 +8,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,9 +36,9 @@ from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
 from npu_daemon.processors import none_waits
 from npu_daemon.sandbox import RLIMITS, sandbox_level
-from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
+from npu_daemon.simulator.build_cache import BuildCache, HostBuild, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip, shipped_digests
-from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
+from npu_daemon.simulator.host_side import TilingOutcome
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, run_limits, write_job
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
@@ -47,6 +47,8 @@ from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.run_report import reported_warnings
 from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
+from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
+from npu_daemon.simulator.tiling_run import tiling_alone, tiling_of
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
 _AHEAD_BYTES = 2**20
@@ -60,11 +62,20 @@ _COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/',
 
 @dataclass(frozen=True)
 class _Build:
-    """A built candidate, with the operator that it implements."""
+    """A built candidate, with the operator that it implements.
+
+    Attributes:
+        spec: of the operator.
+        candidate: that was built.
+        kernel: of it.
+        tiling: what its tiling program, which ran beside the build of the kernel, decides in the first run;
+            ``None`` if that depends on values.
+    """
 
     spec: OpSpec
     candidate: Candidate
     kernel: KernelBuild
+    tiling: TilingOutcome | Failure | None
 
 
 @dataclass(frozen=True)
@@ -159,16 +170,27 @@ class SimulatorBackend:
     ) -> Built | Failure:
         """Build host and kernel code, each cached separately; see ``Backend.build``.
 
+        The tiling program of the first run needs no kernel: it runs while that is compiled.
+
         Args:
             spec: operator.
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
         """
-        kernel = self._builds.candidate(spec, case, candidate, load_chip(protocol.chip), protocol)
+        chip = load_chip(protocol.chip)
+        kinds = core_kinds(kernel_task_types(candidate.kernel))
+        decided: list[Future[TilingOutcome | Failure | None]] = []
+        with ThreadPoolExecutor(max_workers=1) as beside:
+
+            def decide(host: HostBuild) -> None:
+                decided.append(beside.submit(tiling_alone, host, kinds, case, chip, self.toolchain))
+
+            kernel = self._builds.candidate(spec, case, candidate, chip, protocol, decide)
         if isinstance(kernel, Failure):
             return kernel
-        return Built(_Build(spec, candidate, kernel), kernel.seconds + kernel.host.seconds)
+        build = _Build(spec, candidate, kernel, decided[0].result())
+        return Built(build, kernel.seconds + kernel.host.seconds)
 
     def run(
         self,
@@ -206,16 +228,9 @@ class SimulatorBackend:
         rerun: int,
     ) -> RunOutput | Failure:
         chip = load_chip(protocol.chip)
-        host = build.kernel.host
-        tiling = run_tiling(
-            host.library,
-            host.definition,
-            case,
-            chip.tiling_geometry(build.kernel.libraries.keys()),
-            work_dir,
-            self.toolchain.host_folder,
-            input_files=inputs,
-        )
+        host, kinds = build.kernel.host, build.kernel.libraries.keys()
+        tiling = build.tiling if rerun == 0 else None
+        tiling = tiling or tiling_of(host, kinds, case, chip, self.toolchain, work_dir, inputs)
         if isinstance(tiling, Failure):
             return tiling
         job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, rerun)

@@ -180,6 +180,7 @@ class BrokerState:
         job = self.book.jobs[event.job_id]
         self.book.returned(job, self.workforce.end_lease(worker, now_s))
         if rule_of(event.result.status).retried and self._may_retry(job.attempt):
+            self.workforce.ready(worker)  # another one may be better off
             self.book.requeue(job, now_s)
             return []
         actions = self.book.finish(job, event.result, now_s)

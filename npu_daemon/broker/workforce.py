@@ -122,17 +122,17 @@ class Workforce:
         return [self.kill(worker) for worker in spare[: max(0, len(living) - self.wanted)]]
 
     def next_idle(self) -> WorkerRecord | None:
-        """Return the worker that has been idle for longest."""
-        return next(iter(self._idle.values()), None)
+        """Return the worker that became idle last: what it has loaded and read may serve the next job."""
+        return next(reversed(self._idle.values()), None)
 
     def leased(self) -> list[WorkerRecord]:
         """Return the workers with a job."""
         return list(self._leased.values())
 
     def ready(self, worker: WorkerRecord) -> None:
-        """Record that a worker has started."""
+        """Record that a worker has started, or has failed: it gets a job if no other is idle."""
         worker.phase = WorkerPhase.IDLE
-        self._idle[worker.worker_id] = worker
+        self._idle = {worker.worker_id: worker, **self._idle}
 
     def lease(self, worker: WorkerRecord, job_id: str, attempt: int, now_s: float) -> None:
         """Lease a job to an idle worker.
@@ -167,7 +167,8 @@ class Workforce:
             raise ValueError(f"{worker.worker_id} has no lease")
         worker.lease = None
         del self._leased[worker.worker_id]
-        self.ready(worker)
+        worker.phase = WorkerPhase.IDLE
+        self._idle[worker.worker_id] = worker
         self.devices.release(worker.worker_id, now_s)
         return now_s - lease.since_s
 

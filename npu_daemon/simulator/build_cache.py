@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,13 @@ class BuildCache:
         self._marks = ("marked",) if marked else ()
 
     def candidate(
-        self, spec: OpSpec, case: Case, candidate: Candidate, chip: Chip, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        chip: Chip,
+        protocol: MeasureProtocol,
+        on_host: Callable[[HostBuild], None] = lambda _: None,
     ) -> KernelBuild | Failure:
         """Return host and kernel code of ``candidate``, which stay within the boundary, or what is wrong.
 
@@ -79,6 +85,7 @@ class BuildCache:
             candidate: tiling and kernel sources.
             chip: what it is built for.
             protocol: time limits of the build.
+            on_host: called with host code that may run, before the kernel is built.
         """
         host = self.host(spec, candidate, chip, protocol)
         if isinstance(host, Failure):
@@ -86,6 +93,7 @@ class BuildCache:
         refused = self._reads_more(spec, candidate, host, chip, protocol)
         if refused is not None:
             return refused
+        on_host(host)
         kernel = self.kernel(spec, case, candidate, host, protocol)
         if isinstance(kernel, Failure):
             return Failure(kernel.status, kernel.diagnostics, kernel.seconds + host.seconds)

@@ -98,6 +98,10 @@ class ObjectStore:
             self._make(key, [*call, *prefix, str(part.source)], part.target.name)
         os.link(self.folder / key, part.target)
 
+    def replace(self, part: Part, made: Path) -> None:
+        """Keep a file in the place of a compiled part that it was made of, and which it can stand for."""
+        shutil.move(made, self.folder / self._key(part))
+
     def is_shipped(self, part: Part) -> bool:
         """Whether the installation brought a part, for processors like this one."""
         return (SHIPPED / self._key(part)).exists()

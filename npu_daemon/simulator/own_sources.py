@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,11 @@ INCLUDES = (f"-I{INCLUDE}", f"-I{INCLUDE / 'kernel'}")
 HOST_INCLUDE = f"-I{INCLUDE / 'host'}"
 STANDARD_HEADERS = SOURCES / "support" / "standard.h"
 _OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", HOST_INCLUDE)
-_LONG = ("vector_elementwise", "vector_cast")  # sources of many instances of templates: seconds
+# Sources that take more than a second, the longest first.
+_LONG = (
+    *("vector_elementwise", "vector_cast", "host_tiling_definition", "vector_compare"),
+    *("host_tiling_describe", "host_tiling_request", "job", "matrix"),
+)
 _CONFIGURING = ("program_clock",)  # sources that configure the standard library before they read its headers
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
 
@@ -45,8 +50,14 @@ def own_parts(folder: Path, *directories: str, code_options: tuple[str, ...] = (
 
     Those that take longest come first.
     """
-    found = (source for name in directories for source in (SOURCES / name).glob("*.cpp"))
-    sources = sorted(found, key=lambda source: (source.stem not in _LONG, source))
-    return [
+    sources = (source for name in directories for source in sorted((SOURCES / name).glob("*.cpp")))
+    return longest_first(
         own_part(source, folder / f"{source.parent.name}-{source.stem}.o", code_options) for source in sources
-    ]
+    )
+
+
+def longest_first(parts: Iterable[Part]) -> list[Part]:
+    """Return parts in the order in which to compile them, so that all processors have work to the end."""
+    return sorted(
+        parts, key=lambda part: _LONG.index(part.source.stem) if part.source.stem in _LONG else len(_LONG)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from enum import Enum
+from functools import lru_cache
 
 from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.core.records import Sources
@@ -91,7 +92,13 @@ def used_task_types(text: str) -> list[TaskType]:
 
 def kernel_task_types(sources: Sources) -> list[TaskType]:
     """Return ``task_types`` of the kernel files of an operator."""
-    return task_types(sources.main_text, [file.text for file in sources.files])
+    return list(_noted_task_types(sources.main_text, tuple(file.text for file in sources.files)))
+
+
+@lru_cache(maxsize=16)
+def _noted_task_types(main_text: str, texts: tuple[str, ...]) -> tuple[TaskType, ...]:
+    """Return ``task_types``, which each build asks for several times."""
+    return tuple(task_types(main_text, texts))
 
 
 def core_kinds(types: list[TaskType]) -> list[CoreKind]:

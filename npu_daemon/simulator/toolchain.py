@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from npu_daemon.simulator.own_sources import (
     INCLUDES,
     SOURCES,
     cpu_flags,
+    longest_first,
     own_part,
     own_parts,
 )
@@ -278,7 +279,7 @@ class _Programs:
     @property
     def parts(self) -> tuple[list[Part], ...]:
         """All of them, those first that are waited for first."""
-        return [self.price, self.races], self.run, [*self.launcher, *self.host]
+        return [self.price, self.races], self.run, longest_first([*self.launcher, *self.host])
 
     @classmethod
     def in_folder(cls, folder: Path) -> _Programs:
@@ -305,12 +306,22 @@ def simulator_parts(folder: Path) -> list[Part]:
 
 
 def compile_for_wheel(store: Path) -> None:
-    """Put everything that can be compiled ahead, for hosts like this one, into the folder ``store``."""
+    """Put everything that can be compiled ahead, for hosts like this one, into the folder ``store``.
+
+    Programs that are optimised as a whole are so here, and not by each host that links them.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / _HOST).mkdir()
-        groups = (StandardLibrary(folder).parts(), *_Programs.in_folder(folder).parts)
-        ObjectStore(store).compile_all(part for group in groups for part in group)
+        standard, programs, objects = StandardLibrary(folder), _Programs.in_folder(folder), ObjectStore(store)
+        groups = (standard.parts(), *programs.parts)
+        objects.compile_all(part for group in groups for part in group)
+        standard.archive()
+        for part in (programs.price, programs.races):
+            optimised = part.target.with_suffix(".optimised")
+            options = (*_WHOLE_LINK, f"--lto-obj-path={optimised}")
+            standard.link_program(part.target.with_suffix(""), [str(part.target)], options)
+            objects.replace(part, optimised)
     for precompiled in store.glob(f"*{PRECOMPILED_SUFFIX}"):  # good where they were made alone
         precompiled.unlink()
 
@@ -322,14 +333,22 @@ def _build(folder: Path, store: ObjectStore) -> None:
         part.mkdir()
     programs = _Programs.in_folder(folder)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+
+        def started(parts: Iterable[Part]) -> list[Future[None]]:
+            return [pool.submit(store.compile, part) for part in parts]
+
+        first, *library_parts = standard.parts()
+        whole_parts, (longest, *run_parts), other_parts = programs.parts
+        # The first of the library and of the run program precompile the headers of the others, which are in
+        # the queue behind what needs none: nobody waits for them.
+        library, whole, run = started([first]), started(whole_parts), started([longest])
+        library += started(library_parts)
         headers = [pool.submit(precompile, kernel), pool.submit(precompile_host_header, host, store)]
-        library, whole, run, others = (
-            [pool.submit(store.compile, part) for part in parts]
-            for parts in (standard.parts(), *programs.parts)
-        )
+        run += started(run_parts)
+        others = started(other_parts)
         _await([*library, *whole])
         standard.archive()
-        for name, source in zip((_PRICE, _RACES), programs.parts[0], strict=True):
+        for name, source in zip((_PRICE, _RACES), whole_parts, strict=True):
             standard.link_program(folder / name, [str(source.target)], _WHOLE_LINK)
         _await(run)
         _link_run_program(folder, standard, programs.run)

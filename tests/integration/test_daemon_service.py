@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -37,11 +39,16 @@ reference_folders = ["{folder}/double_it"]
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_ports(count: int) -> list[int]:
+    """Return ports that stay free: below those that the kernel gives to sockets of other tests."""
+    first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(1024, first_given)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found += [port] if port not in found else []
+    return found
 
 
 class Service:
@@ -49,8 +56,8 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.metrics_port = free_port()
-        self.address = f"tcp://127.0.0.1:{free_port()}"
+        self.metrics_port, port = free_ports(2)
+        self.address = f"tcp://127.0.0.1:{port}"
         generate_keys(folder, "daemon")
         public, secret = generate_keys(folder / "keys", "client")
         (folder / "keys" / "127.0.0.1.key").write_bytes((folder / "daemon.key").read_bytes())

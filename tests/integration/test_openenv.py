@@ -29,7 +29,7 @@ class _Server(uvicorn.Server):
 
     def __enter__(self):
         self.thread.start()
-        assert self.listening.wait(60)
+        assert self.listening.wait(180)
         port = self.servers[0].sockets[0].getsockname()[1]
         return f"http://127.0.0.1:{port}"
 

@@ -15,6 +15,8 @@ from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX
 from npu_daemon.simulator.own_sources import SOURCES
 from npu_daemon.simulator.toolchain import compile_for_wheel, obtain_toolchain
 
+BITCODE = b"BC\xc0\xde"
+
 
 def test_every_source_is_listed_and_compiles_as_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -55,6 +57,7 @@ def test_a_wheel_with_compiled_parts_leaves_only_headers_to_compile(
 ) -> None:
     shipped = tmp_path / "shipped"
     compile_for_wheel(shipped)
+    assert not [file.name for file in shipped.iterdir() if file.read_bytes().startswith(BITCODE)]
     monkeypatch.setattr("npu_daemon.simulator.object_store.SHIPPED", shipped)
     announced: list[str] = []
     toolchain = obtain_toolchain(tmp_path / "cache", announced.append)

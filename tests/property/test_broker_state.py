@@ -178,6 +178,25 @@ def test_infra_error_of_a_worker_is_tried_again() -> None:
     assert message_of(the_reply(last)) == message_of(broken)
 
 
+def test_the_next_job_goes_to_the_worker_that_had_the_last_one() -> None:
+    state = started(workers=3)
+    holders = []
+    for number, request in enumerate([REQUEST, *OTHERS[:2]]):
+        job = the_job(state.handle(ev.Submit(b"c", f"r{number}", request), 0.0))
+        holders.append(job.worker_id)
+        state.handle(answer_of(job), 1.0)
+    assert len(set(holders)) == 1
+
+
+def test_what_failed_on_one_worker_is_tried_on_another() -> None:
+    state = started(workers=2)
+    job = the_job(state.handle(ev.Submit(b"c", "r1", REQUEST), 0.0))
+    broken = infra_error(REQUEST, "no space left on device")
+    again = the_job(state.handle(ev.WorkerResult(job.worker_id, job.job_id, job.attempt, broken), 1.0))
+    assert again.attempt == 2
+    assert again.worker_id != job.worker_id
+
+
 # --- fairness, priorities, quotas, budgets ---
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import subprocess
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 from traces import GM, GM_BASE, IN_FULL, OPCODES, UB, compact, header, number, segment, vector
 from traces import record as full_record
 
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.pricing import price_trace
 
 MALFORMED_EXIT = 4
 OP_SCALAR, OP_SET_FLAG, OP_WAIT_FLAG, OP_BLOCK_END = (
@@ -84,6 +88,81 @@ def test_a_wait_for_a_flag_that_nobody_sets_is_refused(simulator: SimulatorBacke
 def test_a_missing_block_is_refused(simulator: SimulatorBackend, folder: Path) -> None:
     answer = price(simulator, folder, header(blocks=2) + segment(0, record(OP_BLOCK_END)))
     assert answer.returncode == MALFORMED_EXIT
+
+
+def test_a_trace_that_is_cut_short_is_refused_wherever_it_is_cut(
+    simulator: SimulatorBackend, folder: Path
+) -> None:
+    loop = [vector("Adds", [turn * 256, 8192 + turn * 256], 1) for turn in range(4)]
+    codes = [compact([*loop, full_record("BlockEnd")]), full_record("BlockEnd")]
+    whole = header(blocks=2) + b"".join(segment(block, each) for block, each in enumerate(codes))
+    assert price(simulator, folder, whole).returncode == 0
+    for length in range(len(whole)):
+        answer = price(simulator, folder, whole[:length])
+        assert answer.returncode == MALFORMED_EXIT, length
+        assert answer.stderr.startswith("malformed trace: "), length
+        assert answer.stdout == "", length
+
+
+def test_counts_that_no_launch_has_are_refused(simulator: SimulatorBackend, folder: Path) -> None:
+    end = record(OP_BLOCK_END)
+    head = struct.Struct("<HBBBBHII")
+    flags = b"".join(record(OP_SET_FLAG, PIPE_V, PIPE_MTE2, flag) for flag in range(1 << 16))
+    absurd = {
+        "block count out of range": header(blocks=0xFFFFFFFF) + segment(0, end),
+        "impossible groups of cores": header(vectors=0xFFFF) + segment(0, end),
+        "block out of range": header() + segment(0xFFFFFFFF, end),
+        "cut segment": header() + struct.pack("<II", 0, 0xFFFFFFFF) + end,
+        "unknown instruction": header() + segment(0, IN_FULL + head.pack(0xFFFF, 0, 0, 0, 0, 0, 0, 0)),
+        "too many operands": header() + segment(0, IN_FULL + head.pack(OP_BLOCK_END, 0, 255, 0, 0, 0, 0, 0)),
+        "unknown source pipe": header() + segment(0, record(OP_BLOCK_END, source=255)),
+        "unknown memory": header() + segment(0, full_record("Adds", [(255, 0, 32, 1)])),
+        "unknown class of scalar work": header() + segment(0, end[:-1] + number(1 << 63)),
+        "too many flags": header() + segment(0, flags + record(OP_SET_FLAG, PIPE_MTE2, PIPE_V) + end),
+    }
+    for message, trace in absurd.items():
+        answer = price(simulator, folder, trace)
+        assert (answer.returncode, answer.stderr) == (MALFORMED_EXIT, f"malformed trace: {message}\n")
+
+
+def test_the_largest_counts_of_a_record_are_priced(simulator: SimulatorBackend, folder: Path) -> None:
+    repeats = 0xFFFFFFFF
+    instruction = full_record(
+        "Adds", [(UB, 0, 256, 1), (UB, 8192, 256, 1)], repeats=repeats, burst_bytes=repeats
+    )
+    work = number(1) + number(0xFFFFFFFF)
+    trace = header() + segment(0, instruction + record(OP_BLOCK_END)[:-1] + work)
+    answer = price(simulator, folder, trace)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["kernel_cycles"] > repeats
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        pytest.param(
+            full_record("PipeBarrier") + number(2) + b"\0" + number((1 << 63) - 1), id="records as foreseen"
+        ),
+        pytest.param(
+            full_record(
+                "CopyGmToUb",
+                [(UB, 0, 512, 512), (GM, GM_BASE, 512, 4096)],
+                repeats=0xFFFFFFFF,
+                burst_bytes=512,
+            ),
+            id="bursts of a copy",
+        ),
+    ],
+)
+def test_counts_that_take_for_ever_end_at_the_time_limit(
+    simulator: SimulatorBackend, folder: Path, codes: bytes
+) -> None:
+    trace = folder / "trace"
+    trace.write_bytes(header() + segment(0, codes + record(OP_BLOCK_END)))
+    priced = price_trace(simulator.toolchain, trace, load_chip("910B2"), "", timeout_s=1.0)
+    assert isinstance(priced, Failure)
+    assert priced.status is Status.TIMEOUT
+    assert "issues more than can be priced in 1 s" in priced.diagnostics[0].message
 
 
 addresses = st.integers(0, 7).map(lambda index: index * 8192)

@@ -147,3 +147,55 @@ def test_operators_are_found_with_their_references(tmp_path: Path) -> None:
     (references / "26_GELU_.py").unlink()
     with pytest.raises(FileNotFoundError, match="GeluCustom"):
         operators(tmp_path)
+
+
+REFERENCE = """
+import torch
+
+batch_size = 64
+
+class Model(torch.nn.Module):
+    def __init__(self, width, slope):
+        super().__init__()
+        self.fc, self.slope = torch.nn.Linear(width, 3), slope
+
+    def forward(self, x):
+        scores = self.fc(x)
+        return torch.nn.functional.leaky_relu(scores, self.slope)
+
+def get_inputs():
+    return [torch.randn(batch_size, 4)]
+
+def get_init_inputs():
+    return [4, 0.25]
+"""
+LINEAR = """
+at::Tensor f(const at::Tensor& x, const at::Tensor& weight_t, const at::Tensor& bias, double negative_slope)
+{
+    TORCH_CHECK(x.scalar_type() == at::kHalf && bias.scalar_type() == at::kHalf, "half");
+    TORCH_CHECK(weight_t.size(0) == x.size(1), "transposed");
+    auto y = at::empty({x.size(0), bias.numel()}, x.options());
+    EXEC_NPU_CMD(aclnnF, x, weight_t, bias, negative_slope, y);
+    return y;
+}
+TORCH_LIBRARY_IMPL(myops, PrivateUse1, m) { m.impl("f", &f); }
+"""
+
+
+def test_arguments_are_values_of_the_reference_that_the_binding_takes(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from evokernel_reference import Reference, bound, smaller_sizes
+
+    path = tmp_path / "1_F.py"
+    path.write_text(REFERENCE, encoding="utf-8")
+    assert smaller_sizes(path, 0.1) == {"batch_size": 6}
+    reference = Reference(path, {"batch_size": 6})
+    arguments, alike = bound(read_binding(LINEAR), reference.known())
+    x, weight, bias, slope, y = arguments
+    assert torch.equal(x.torch, reference.inputs[0].half())
+    assert torch.equal(weight.torch, reference.model.fc.weight.t().half())
+    assert torch.equal(bias.torch, reference.model.fc.bias.half())
+    assert (slope, y.empty, list(y.torch.shape), alike > 0) == (0.25, True, [6, 3], True)
+    computed, (returned,) = reference.tensors_of({18}, training=False)
+    assert torch.equal(returned, reference.model(*reference.inputs))
+    assert any(torch.equal(one, reference.model.fc(*reference.inputs)) for one in computed)

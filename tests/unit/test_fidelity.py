@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "fidelity"
+from benchmark_modules import FIDELITY, fidelity_benchmark
 
 
 @pytest.fixture(scope="module")
 def fidelity() -> ModuleType:
     """Return the benchmark as a module."""
-    spec = importlib.util.spec_from_file_location("fidelity", BENCHMARKS / "fidelity.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fidelity"] = module
-    spec.loader.exec_module(module)
-    return module
+    return fidelity_benchmark("fidelity")
 
 
 @pytest.mark.parametrize("name", ["calibration", "kept aside"])
 def test_every_measurement_has_a_program_and_a_source(fidelity: ModuleType, name: str) -> None:
     programs, measurements = fidelity.SETS[name]
-    cases = {case.case_id for case in fidelity.load_cases(BENCHMARKS / programs)}
-    with (BENCHMARKS / measurements).open(encoding="utf-8", newline="") as file:
+    cases = {case.case_id for case in fidelity.load_cases(FIDELITY / programs)}
+    with (FIDELITY / measurements).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["case_id"] for row in rows} == cases
     assert all(row["source_path"].endswith(".md") and float(row["value"]) > 0 for row in rows)
@@ -56,7 +47,7 @@ def test_pairs_count_when_they_go_the_measured_way(fidelity: ModuleType) -> None
 
 
 def test_no_case_is_fitted_to_and_kept_aside(fidelity: ModuleType) -> None:
-    fitted, aside = (fidelity.load_measurements(BENCHMARKS / files[1]) for files in fidelity.SETS.values())
+    fitted, aside = (fidelity.load_measurements(FIDELITY / files[1]) for files in fidelity.SETS.values())
     assert not fitted.keys() & aside.keys()
 
 
@@ -94,7 +85,7 @@ def page_cells() -> list[list[str]]:
 def test_the_page_has_each_calibration_case_and_its_duration(fidelity: ModuleType) -> None:
     """As measured, with a simulated figure and the error that follows from both."""
     durations = {(cells[0], cells[1]): cells[2:] for cells in page_cells() if len(cells) == 5}
-    for case_id, figures in fidelity.load_measurements(BENCHMARKS / fidelity.SETS["calibration"][1]).items():
+    for case_id, figures in fidelity.load_measurements(FIDELITY / fidelity.SETS["calibration"][1]).items():
         for metric, value, unit in figures:
             if metric not in (fidelity.TASK_DURATION, "GetSystemCycle", "Mmad total cycles"):
                 continue
@@ -107,7 +98,7 @@ def test_the_page_has_each_calibration_case_and_its_duration(fidelity: ModuleTyp
 def test_the_page_has_each_pipe_time(fidelity: ModuleType) -> None:
     shown = {(cells[0], cells[1]): cells[2:] for cells in page_cells() if len(cells) == 9}
     pipes = ("vec", "mac", "scalar", "mte1", "mte2", "mte3", "fixpipe")
-    for case_id, figures in fidelity.load_measurements(BENCHMARKS / fidelity.SETS["calibration"][1]).items():
+    for case_id, figures in fidelity.load_measurements(FIDELITY / fidelity.SETS["calibration"][1]).items():
         for metric, value, _ in figures:
             core, _, pipe = metric.removesuffix("_time").partition("_")
             if metric.endswith("_time") and pipe in pipes:

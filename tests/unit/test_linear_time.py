@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 SMALL_CHARS, FACTOR = 512, 8
 FREE_S = 0.005
+PATIENCE = 20  # times that a neighbour on the same core may be in the way
 MOST_TIMES = 2.5 * FACTOR  # for eight times the text; a quadratic reader takes 64 times as long
 UNITS = (
     *(
@@ -127,10 +128,10 @@ def hostile_texts(chars: int) -> Iterator[tuple[str, str]]:
             yield f"{first + sign!r} repeated", (first + sign) * (chars // len(first + sign))
 
 
-def seconds(reader: Callable[[str], object], text: str, most_s: float = 0.0) -> float:
-    """Return the CPU time that a reader takes, the least of three where it is above ``most_s``."""
-    taken = []
-    while len(taken) < 3 and (not taken or min(taken) > most_s):
+def seconds(reader: Callable[[str], object], text: str, most_s: float = 0.0, times: int = 3) -> float:
+    """Return the CPU time that a reader takes, the least of several where it is above ``most_s``."""
+    taken: list[float] = []
+    while len(taken) < times and (not taken or min(taken) > most_s):
         started_s = time.process_time()
         reader(text)
         taken.append(time.process_time() - started_s)
@@ -142,5 +143,6 @@ def test_a_reader_takes_linear_time(name: str) -> None:
     reader = READERS[name]
     texts = zip(hostile_texts(SMALL_CHARS), hostile_texts(SMALL_CHARS * FACTOR), strict=True)
     for (what, small), (_, large) in texts:
-        taken_s = seconds(reader, large, FREE_S)
-        assert taken_s <= max(FREE_S, MOST_TIMES * seconds(reader, small)), what
+        if seconds(reader, large, FREE_S) > FREE_S:
+            most_s = max(FREE_S, MOST_TIMES * seconds(reader, small))
+            assert seconds(reader, large, most_s, PATIENCE) <= most_s, what

@@ -145,7 +145,7 @@ def test_threads_with_one_question_ask_it_once(tmp_path):
         cassette.complete(MESSAGES, seed=1, max_tokens=9, deadline_s=0.01)
     release.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(180)
     assert answers == ["answer 1"] * 6
     assert model.asked == 1
 
@@ -158,7 +158,7 @@ def test_many_threads_record_whole_lines(tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(180)
     cassette.close()
     replay = CassetteLlm(None, path, REPLAY, model="m")
     assert len({_ask(replay, seed, long).prompt_tokens for seed in range(24)}) == 1

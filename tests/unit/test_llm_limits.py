@@ -151,7 +151,7 @@ def test_no_more_calls_than_allowed_are_under_way_at_a_time():
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(180)
     assert counting.most == 3
     assert counting.under_way == 0
     assert not counting.barrier.broken

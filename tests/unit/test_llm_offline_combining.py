@@ -13,7 +13,7 @@ from ascend_gym.rewrites.rule import Side
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
 from ascend_gym.search.llm.offline.axes import Axes
-from ascend_gym.search.llm.offline.combining import at_all_places, combined, exchanged
+from ascend_gym.search.llm.offline.combining import at_all_places, balanced, combined, exchanged
 from ascend_gym.search.llm.offline.lessons import lessons_of
 from ascend_gym.search.llm.offline.picking import told
 from ascend_gym.search.llm.offline.places import place_of
@@ -60,6 +60,12 @@ class Run:
         attempts = self.attempts
         untried = Untried(self.best.candidate, attempts, (4,))
         return combined(self.best.candidate, KERNEL_RULES, untried, lessons_of(attempts))
+
+    def balanced(self):
+        """Return the texts of the tilings that change two numbers against each other."""
+        before = self.best.candidate
+        found = balanced(before, HOST_RULES, Untried(before, self.attempts, (4,)))
+        return [steps[1].applied_to(steps[0].applied_to(before)).tiling_text for steps in found]
 
     def exchanged(self):
         """Return the texts of the tilings that exchange one number for another."""
@@ -138,6 +144,14 @@ def test_a_small_gain_is_given_up_once_for_the_number_that_lost_least_beside_it(
     assert run.exchanged() == []
 
 
+def test_a_small_gain_is_not_given_up_for_what_lost_far_more():
+    run = Run(SPEC)
+    run.attempt("split_alignment", 98.0, old="BYTES = 32", new="BYTES = 512")
+    for length, latency_us in ((8192, 250.0), (2048, 150.0), (4096, 200.0)):
+        run.attempt("tile_size", latency_us, old="LENGTH = 1024", new=f"LENGTH = {length}")
+    assert run.exchanged() == []
+
+
 def test_several_steps_along_an_axis_are_given_up_together():
     run = _tiles_beside_an_alignment(gain_us=1.0)
     run.attempt("split_alignment", 98.0, old="BYTES = 512", new="BYTES = 256")
@@ -187,3 +201,23 @@ def test_what_lost_is_not_in_doubt():
     before = Axes(run.attempts).weight(place_of(changes))
     run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
     assert Axes(run.attempts).weight(place_of(changes)) == before < 0.1
+
+
+def test_a_number_that_lost_is_tried_once_with_the_other_divided_by_its_factor():
+    run = Run(SPEC)
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert run.balanced() == []
+    run.attempt("split_alignment", 95.0, old="BYTES = 32", new="BYTES = 64")
+    run.attempt("split_alignment", 99.0, old="BYTES = 32", new="BYTES = 128")
+    farthest, nearest = run.balanced()
+    assert farthest == TILING.replace("BYTES = 32", "BYTES = 128")
+    assert nearest == TILING.replace("BYTES = 32", "BYTES = 64").replace("1024", "2048")
+    run.attempt("split_alignment, tile_size", 91.0, old=run.best.candidate.tiling_text, new=farthest)
+    assert run.balanced() == []
+
+
+def test_what_lost_before_the_other_gained_is_not_balanced():
+    run = Run(SPEC)
+    run.attempt("split_alignment", 105.0, old="BYTES = 32", new="BYTES = 128")
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert run.balanced() == []

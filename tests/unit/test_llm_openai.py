@@ -34,7 +34,7 @@ def chat(text="hi", **fields):
     }
 
 
-def _ask(server, *, waits=None, deadline_s=20.0, limits=None, **options):
+def _ask(server, *, waits=None, deadline_s=180.0, limits=None, **options):
     waits = [] if waits is None else waits
     endpoint = OpenAiEndpoint(
         "asked-model",
@@ -101,7 +101,7 @@ def test_delays_grow_and_attempts_are_bounded():
 def test_a_wait_beyond_the_deadline_is_not_begun():
     waits = []
     with ChatServer((429, {"Retry-After": "60"}, {})) as server, pytest.raises(ModelError):
-        _ask(server, waits=waits, deadline_s=5.0)
+        _ask(server, waits=waits, deadline_s=50.0)
     assert waits == []
     assert len(server.requests) == 1
 
@@ -120,7 +120,7 @@ def test_models_that_name_the_token_limit_otherwise_are_obeyed():
     with ChatServer((400, {}, {"error": {"message": message}}), (200, {}, chat())) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
         for _ in range(2):
-            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0)
     limits = [[key for key in body if key.startswith("max_")] for _, _, body in server.requests]
     assert limits == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
 
@@ -149,7 +149,7 @@ def test_answers_are_as_long_as_the_context_window_allows(error, limits):
     with ChatServer((400, {}, {"error": error}), (200, {}, chat())) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
         for _ in range(2):
-            endpoint.complete(MESSAGES, seed=1, max_tokens=16384, deadline_s=20.0)
+            endpoint.complete(MESSAGES, seed=1, max_tokens=16384, deadline_s=180.0)
     assert [body["max_tokens"] for _, _, body in server.requests] == limits
 
 
@@ -158,7 +158,7 @@ def test_a_prompt_that_fills_the_context_window_is_an_error_that_says_so():
     with ChatServer((400, {}, {"error": {"message": message}})) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
         with pytest.raises(ModelError, match=r"leaves no room for an answer.*maximum context length is 4096"):
-            endpoint.complete(MESSAGES, seed=1, max_tokens=16384, deadline_s=20.0)
+            endpoint.complete(MESSAGES, seed=1, max_tokens=16384, deadline_s=180.0)
     assert len(server.requests) == 1
 
 
@@ -177,7 +177,7 @@ def test_options_that_a_model_refuses_are_left_out_from_then_on():
             limits=CallLimits(max_attempts=1),
         )
         for _ in range(2):
-            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0)
     sent = [sorted({"seed", "temperature"} & body.keys()) for _, _, body in server.requests]
     assert sent == [["seed", "temperature"], ["temperature"], [], []]
 
@@ -265,7 +265,7 @@ def test_without_a_key_none_is_sent(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with ChatServer((200, {}, chat())) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
-        endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+        endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0)
     assert server.requests[0][1] is None
 
 
@@ -273,7 +273,7 @@ def test_a_prompt_with_lone_surrogates_is_sent():
     with ChatServer((200, {}, chat("fine"))) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
         prompt = [Message("user", "a \ud800 b")]
-        assert endpoint.complete(prompt, seed=1, max_tokens=5, deadline_s=20.0).text == "fine"
+        assert endpoint.complete(prompt, seed=1, max_tokens=5, deadline_s=180.0).text == "fine"
     assert server.requests[0][2]["messages"][0]["content"] == "a \ufffd b"
 
 
@@ -293,7 +293,7 @@ def test_a_key_that_cannot_be_right_is_refused_without_repeating_it(key):
 def test_the_newline_behind_a_key_is_no_part_of_it():
     with ChatServer((200, {}, chat("none of the above"))) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key="none\n")
-        assert endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0).text == "none of the above"
+        assert endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0).text == "none of the above"
     assert server.requests[0][1] == "Bearer none"
 
 
@@ -377,7 +377,7 @@ def test_a_model_that_used_up_its_tokens_is_told_apart_from_one_that_refused(cho
     with ChatServer((200, {}, body)) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=KEY)
         cassette = CassetteLlm(endpoint, tmp_path / "a.jsonl", CassetteMode.RECORD, model="m")
-        asked = [cassette.complete(MESSAGES, seed=1, max_tokens=9, deadline_s=20.0) for _ in range(2)]
+        asked = [cassette.complete(MESSAGES, seed=1, max_tokens=9, deadline_s=180.0) for _ in range(2)]
         assert len(server.requests) == 1
     assert [each.ending for each in asked] == [ending, ending]
 
@@ -423,14 +423,12 @@ def test_a_server_that_does_not_answer_in_time_is_given_up():
 
 
 def test_nobody_there_is_a_model_error():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    endpoint = OpenAiEndpoint(
-        "m", base_url=f"http://127.0.0.1:{port}/v1", api_key=None, clock=Clock(wait=lambda _: None)
-    )
-    with pytest.raises(ModelError, match="Connection"):
-        endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+    with socket.socket() as deaf:  # has the port, which nobody else gets, and does not listen
+        deaf.bind(("127.0.0.1", 0))
+        base_url = f"http://127.0.0.1:{deaf.getsockname()[1]}/v1"
+        endpoint = OpenAiEndpoint("m", base_url=base_url, api_key=None, clock=Clock(wait=lambda _: None))
+        with pytest.raises(ModelError, match="Connection"):
+            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0)
 
 
 def test_an_endpoint_needs_a_key_or_an_address():
@@ -447,7 +445,7 @@ def test_models_by_name(monkeypatch):
     with ChatServer((200, {}, chat())) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        model_named("deepseek-chat").complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+        model_named("deepseek-chat").complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0)
     assert server.requests[0][1] == f"Bearer {KEY}"
     assert server.requests[0][2]["model"] == "deepseek-chat"
 
@@ -455,7 +453,7 @@ def test_models_by_name(monkeypatch):
 def test_a_base_url_makes_every_name_a_model_of_the_endpoint():
     with ChatServer((200, {}, chat("from afar"))) as server:
         model = model_named("offline", base_url=server.base_url)
-        assert model.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0).text == "from afar"
+        assert model.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=180.0).text == "from afar"
     assert server.requests[0][2]["model"] == "offline"
 
 
@@ -466,4 +464,4 @@ def test_a_fault_of_our_own_is_not_taken_for_a_slow_endpoint():
 
     client = OpenAiClient("http://127.0.0.1:9/v1", KEY, 2**20)
     with pytest.raises(ModelError, match="neither with an answer"):
-        client.ask(create, {}, 20.0)
+        client.ask(create, {}, 180.0)

@@ -43,7 +43,7 @@ def _ask(server, *, path="/responses", **options):
         limits=CallLimits(max_attempts=2),
         **options,
     )
-    return endpoint.complete(MESSAGES, seed=7, max_tokens=999, deadline_s=20.0)
+    return endpoint.complete(MESSAGES, seed=7, max_tokens=999, deadline_s=180.0)
 
 
 def test_an_address_that_ends_in_responses_is_asked_in_that_format():

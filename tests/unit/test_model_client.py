@@ -44,7 +44,7 @@ def release():
 def _ended(llm, release):
     release.set()
     for thread in llm.threads:
-        thread.join(20)
+        thread.join(180)
         assert not thread.is_alive()
 
 
@@ -74,7 +74,7 @@ def test_an_interrupt_does_not_wait_for_calls_under_way(release):
     def hang(number):
         if all_under_way.wait() == 0:
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        release.wait(60)
+        release.wait(180)
 
     llm = ScriptedLlm(hang)
     with pytest.raises(KeyboardInterrupt):
@@ -92,7 +92,7 @@ def test_a_caller_that_takes_no_more_answers_does_not_wait(release):
             other_is_under_way.wait(180)
         else:
             other_is_under_way.set()
-            release.wait(60)
+            release.wait(180)
 
     llm = ScriptedLlm(second_hangs)
     answers = ModelClient(llm, seed=0, concurrency=2).read_all(MESSAGES, _said, PURPOSES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from ascend_gym.suite.oracle import oracle_for
 from npu_daemon import second_look
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
-from npu_daemon.second_look import FRESH_SEEDS, SECRET_NAME, fresh_seed, obtain_secret
+from npu_daemon.second_look import FRESH_SEEDS, SECRET_NAME, fresh_seed, obtain_secret, other_seeds
 from npu_daemon.service import EvaluationService, open_service
 
 ONCE, OTHER_VALUES = [("small", 0), ("large", 0)], [("small", 1)]
@@ -132,6 +133,43 @@ def test_values_of_a_champion_follow_from_the_secret(spec: OpSpec, tmp_path: Pat
     (public, secret, again), same_daemon, other_daemon = values
     assert again == public == same_daemon[0] == other_daemon[0]
     assert len({public, secret, other_daemon[1]}) == 3
+
+
+def test_the_first_correct_candidate_has_all_sets_of_other_values_generated(
+    spec: OpSpec, backend: FakeBackend, tmp_path: Path
+) -> None:
+    request = make_request(spec)
+    service = open_service(backend, tmp_path / "cache")
+    assert service.answer(request).status is Status.OK
+    service._ahead._beside.shutdown()  # waits for all of them
+    data = service._case_data
+    generated = data.generated
+    for seed in other_seeds(request.protocol.input_seed):
+        files = data.obtain(spec, oracle_for(spec), spec.case("small"), seed, audited=False).files
+        assert data.unchanged.changed(files, confined=True) is None
+    assert data.generated == generated
+    service.close()
+
+
+def test_a_set_of_values_is_generated_once_by_those_who_want_it_at_once(
+    spec: OpSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle, case = oracle_for(spec), spec.cases[0]
+    caches = [CaseDataCache(tmp_path / "data", "harness") for _ in range(2)]
+    draw, both, drawn = oracle.inputs, threading.Barrier(2), []
+
+    def inputs(case: Case, seed: int) -> Sequence[Sequence[Array]]:
+        drawn.append(seed)
+        return draw(case, seed)
+
+    def obtain(cache: CaseDataCache) -> Path:
+        both.wait(60.0)
+        return cache.obtain(spec, oracle, case, seed=7).folder
+
+    monkeypatch.setattr(oracle, "inputs", inputs)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        folders = set(pool.map(obtain, caches))
+    assert (drawn, len(folders)) == ([7], 1)
 
 
 def test_the_secret_is_for_its_owner_only(tmp_path: Path) -> None:
@@ -333,7 +371,7 @@ def test_a_candidate_that_fails_does_not_wait_for_other_values(
 
     def inputs(case: Case, seed: int) -> Sequence[Sequence[Array]]:
         if seed == fresh_seed(request):
-            failed.wait(60.0)
+            failed.wait(180.0)
             drawn.append(seed)
         return draw(case, seed)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from benchmark_modules import fidelity_benchmark
 from suite_folders import write_example_operator
 
 from ascend_gym.core.errors import MisuseError
@@ -14,12 +14,7 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.importer.writing import write_example
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "fidelity" / "enlarged_examples.py"
-_SPEC = importlib.util.spec_from_file_location("enlarged_examples", BENCHMARK)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-enlarged = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(enlarged)
+enlarged = fidelity_benchmark("enlarged_examples")
 
 
 @pytest.mark.parametrize(

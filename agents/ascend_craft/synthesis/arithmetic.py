@@ -32,7 +32,7 @@ class Arithmetic(Joining):
     """Makes nodes of functions; arguments are nodes, numbers, and tensors with borders."""
 
     def _progression(self, shift: Shift) -> Node:
-        """Return places as a tensor; ``MadeTensors`` does it."""
+        """Return places as a tensor; ``Rearranging`` does it."""
         raise NotImplementedError
 
     def _node(self, value: Any) -> Node:

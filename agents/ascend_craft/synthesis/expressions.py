@@ -76,11 +76,11 @@ class Expressions(NumpyCalls):
         self._left: set[str] = set()  # names that only turns of loops had
 
     def _body(self, body: Sequence[ast.stmt], names: dict[str, Any]) -> Any:
-        """Walk statements, and return what they return; ``Statements`` does it."""
+        """Walk statements, and return what they return; ``tracing`` does it."""
         raise NotImplementedError
 
     def _bind(self, target: ast.expr, value: Any, names: dict[str, Any]) -> None:
-        """Give names, or parts of tensors, a value; ``Statements`` does it."""
+        """Give names, or parts of tensors, a value; ``tracing`` does it."""
         raise NotImplementedError
 
     def _decided(self, test: ast.expr, names: dict[str, Any]) -> bool:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import COMPARISONS, NEUTRAL
-from agents.ascend_craft.synthesis.places import Place, ScalarPlace, Vector
-from agents.ascend_craft.synthesis.position_writer import LANES, Block, PositionWriter
+from agents.ascend_craft.synthesis.places import LANES, Place, ScalarPlace, Vector
+from agents.ascend_craft.synthesis.position_writer import Block, PositionWriter
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+LANES = {"f32": 8, "i32": 8, "f16": 16, "u8": 32}
+"""Elements of a block of 32 bytes, at which rows of a copy begin."""
+
 
 @dataclass(frozen=True)
 class Vector:

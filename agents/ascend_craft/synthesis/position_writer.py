@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import StageWriter
 from agents.ascend_craft.synthesis.looks import Copied, Looks
-from agents.ascend_craft.synthesis.places import Place
+from agents.ascend_craft.synthesis.places import LANES, Place
 from agents.ascend_craft.synthesis.positions import PositionStage
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer
-
-LANES = {"f32": 8, "i32": 8, "f16": 16, "u8": 32}  # elements of a block, at which rows of a copy begin
 
 
 @dataclass(frozen=True)

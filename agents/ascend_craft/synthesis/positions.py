@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import COMBINE, NEUTRAL
 from agents.ascend_craft.synthesis.looks import Copied
-from agents.ascend_craft.synthesis.places import Buffers, Mask, Place, ScalarPlace, Vector
+from agents.ascend_craft.synthesis.places import LANES, Buffers, Mask, Place, ScalarPlace, Vector
 from agents.ascend_craft.synthesis.sections import Root
 
 if TYPE_CHECKING:
     from agents.ascend_craft.synthesis.position_writer import PositionWriter
 
-_LANES = 8  # floats of a block of 32 bytes
+_LANES = LANES["f32"]
 _DOUBLE_STEPS = 6  # 8, 16; 32, 64; .. up to 16384 elements
 
 

@@ -12,8 +12,8 @@ from agents.ascend_craft.synthesis.loops import turns_of
 from agents.ascend_craft.synthesis.views import ONE, Shift, Term, placed, shifted, simple
 
 
-class MadeTensors(Arithmetic):
-    """Makes tensors of numbers and of places."""
+class Rearranging(Arithmetic):
+    """Makes tensors of numbers and of places; nodes of transposes, joins, splits and repetitions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,10 +107,6 @@ class MadeTensors(Arithmetic):
         )
         limit = row if k is None else self._apply("add", row, k)
         return self._where(self._apply(side, column, limit), node, Number.of(0.0))
-
-
-class Rearranging(MadeTensors):
-    """Makes nodes of transposes, joins, splits and repetitions."""
 
     def _np_flip(self, value: Any, axis: Any = None) -> Any:
         node = self._node(value)

@@ -44,11 +44,23 @@ def _pairs(one: Dim, other: Dim) -> list[tuple[str, str]]:
     return [(a, b) for a, b in zip(one, other, strict=True) if a != b] if same else []
 
 
-class Naming:
-    """Makes the axes of nodes agree where the nodes meet."""
+def _number_of(parts: Mapping[str, int], like: Number) -> Number:
+    """Return a sum of terms as a number; what turns of loops add is 0 in the first of them."""
+    if not parts:
+        return ZERO
+    text = text_of(parts)
+    try:
+        return Number.of(int(text) if like.whole else float(text))
+    except ValueError:
+        return Number(text, like.value, like.whole)
+
+
+class Slicing:
+    """Makes nodes of parts of tensors, and the axes of nodes agree where the nodes meet."""
 
     def __init__(self) -> None:
         self._graph = Graph()
+        self._progressions: dict[int, Shift] = {}  # of nodes that are places along an axis
 
     def _elementwise(self, op: str, *nodes: Node) -> Node:
         """Return a function of nodes; dimensions that meet are as long, or the reference would not run."""
@@ -85,25 +97,6 @@ class Naming:
         while any(name in each.axes for each in nodes):
             name += "'"
         return self._graph.declare(name, self._graph.extent((axis,)))
-
-
-def _number_of(parts: Mapping[str, int], like: Number) -> Number:
-    """Return a sum of terms as a number; what turns of loops add is 0 in the first of them."""
-    if not parts:
-        return ZERO
-    text = text_of(parts)
-    try:
-        return Number.of(int(text) if like.whole else float(text))
-    except ValueError:
-        return Number(text, like.value, like.whole)
-
-
-class Slicing(Naming):
-    """Makes nodes of parts of tensors."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._progressions: dict[int, Shift] = {}  # of nodes that are places along an axis
 
     def _indexed(self, node: Node, keys: tuple[Any, ...]) -> Node:
         """Return a part of a tensor: each dimension as its key says."""

@@ -20,8 +20,84 @@ _FEW = 16
 _MOST_TURNS = 32
 
 
-class Statements(Expressions):
-    """Walks assignments, loops and conditions."""
+@dataclass(frozen=True)
+class TensorShape:
+    """A tensor of the specification: its name, and each extent as text with its value in the first case."""
+
+    name: str
+    extents: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def trace(
+    source: str, inputs: Sequence[TensorShape], outputs: Sequence[TensorShape], attributes: Mapping[str, Any]
+) -> Graph:
+    """Return the graph of a reference.
+
+    Args:
+        source: text of ``reference.py``.
+        inputs: inputs with their symbolic shapes.
+        outputs: outputs, likewise.
+        attributes: attributes of the first case.
+
+    Raises:
+        NotCoveredError: it does something that the rules do not know.
+    """
+    splits: dict[str, tuple[str, int]] = {}
+    for _ in range(_MOST_CUTS):
+        try:
+            return _Tracer(inputs, outputs, attributes, splits).run(source)
+        except SplitNeededError as split:
+            splits[split.axis] = (split.outer, split.outer_size)
+    raise NotCoveredError("reshapes that cut axes many times")
+
+
+class _Tracer(Expressions):
+    """Traces one reference: walks assignments, loops and conditions."""
+
+    def __init__(
+        self,
+        inputs: Sequence[TensorShape],
+        outputs: Sequence[TensorShape],
+        attributes: Mapping[str, Any],
+        splits: Mapping[str, tuple[str, int]],
+    ) -> None:
+        super().__init__()
+        self._splits, self._attributes = splits, attributes
+        self._inputs = {each.name: self._input(each) for each in inputs}
+        self._outputs = {each.name: self._dims(each) for each in outputs}
+        self._functions: dict[str, ast.FunctionDef] = {}
+
+    def run(self, source: str) -> Graph:
+        """Trace the function ``reference`` of a module."""
+        try:
+            module = ast.parse(source)
+        except SyntaxError as error:
+            raise NotCoveredError(f"the reference is not Python: {error}") from error
+        self._functions = {each.name: each for each in module.body if isinstance(each, ast.FunctionDef)}
+        main = self._functions.get("reference")
+        if main is None:
+            raise NotCoveredError("there is no function reference(inputs, attributes)")
+        names = [argument.arg for argument in main.args.args]
+        result = self._body(main.body, {names[0]: "inputs", names[1]: "attributes"})
+        if not isinstance(result, dict) or set(result) != set(self._outputs):
+            raise NotCoveredError("the reference does not return a dict of the outputs")
+        for name, value in result.items():
+            node = self._unflipped(self._counting(self._node(value)), {})
+            wanted = [dim for dim in self._outputs[name] if dim]
+            found = [dim for dim in node.dims if dim]
+            if found != wanted and len(found) == len(wanted) and self._is_split_short(found, wanted):
+                node = self._merged(node, node.dims.index(found[-1]), wanted[-1][0])
+                found = [dim for dim in node.dims if dim]
+            lengths = [[self._graph.extent(dim).value for dim in dims] for dims in (found, wanted)]
+            once = len({axis for dim in found for axis in dim}) == sum(map(len, found))
+            if found != wanted and (lengths[0] != lengths[1] or not once):
+                raise NotCoveredError(
+                    f"output {name} has the axes {node.axes}, the specification says {wanted}"
+                )
+            dims = self._outputs[name] if found == wanted else found
+            self._graph.outputs[name] = self._graph.node("as", (node,), dims)
+        return self._graph
 
     def _body(self, body: Sequence[ast.stmt], names: dict[str, Any]) -> Any:
         for statement in body:
@@ -130,86 +206,6 @@ class Statements(Expressions):
             raise NotCoveredError("a loop whose turns do the same")
         reduced = self._graph.node("reduce", (value,), value.dims, (kind, (axis,)))
         names[name] = self._apply(op, names[name], reduced)
-
-
-@dataclass(frozen=True)
-class TensorShape:
-    """A tensor of the specification: its name, and each extent as text with its value in the first case."""
-
-    name: str
-    extents: tuple[str, ...]
-    sizes: tuple[int, ...]
-
-
-def trace(
-    source: str, inputs: Sequence[TensorShape], outputs: Sequence[TensorShape], attributes: Mapping[str, Any]
-) -> Graph:
-    """Return the graph of a reference.
-
-    Args:
-        source: text of ``reference.py``.
-        inputs: inputs with their symbolic shapes.
-        outputs: outputs, likewise.
-        attributes: attributes of the first case.
-
-    Raises:
-        NotCoveredError: it does something that the rules do not know.
-    """
-    splits: dict[str, tuple[str, int]] = {}
-    for _ in range(_MOST_CUTS):
-        try:
-            return _Tracer(inputs, outputs, attributes, splits).run(source)
-        except SplitNeededError as split:
-            splits[split.axis] = (split.outer, split.outer_size)
-    raise NotCoveredError("reshapes that cut axes many times")
-
-
-class _Tracer(Statements):
-    """Traces one reference."""
-
-    def __init__(
-        self,
-        inputs: Sequence[TensorShape],
-        outputs: Sequence[TensorShape],
-        attributes: Mapping[str, Any],
-        splits: Mapping[str, tuple[str, int]],
-    ) -> None:
-        super().__init__()
-        self._splits, self._attributes = splits, attributes
-        self._inputs = {each.name: self._input(each) for each in inputs}
-        self._outputs = {each.name: self._dims(each) for each in outputs}
-        self._functions: dict[str, ast.FunctionDef] = {}
-
-    def run(self, source: str) -> Graph:
-        """Trace the function ``reference`` of a module."""
-        try:
-            module = ast.parse(source)
-        except SyntaxError as error:
-            raise NotCoveredError(f"the reference is not Python: {error}") from error
-        self._functions = {each.name: each for each in module.body if isinstance(each, ast.FunctionDef)}
-        main = self._functions.get("reference")
-        if main is None:
-            raise NotCoveredError("there is no function reference(inputs, attributes)")
-        names = [argument.arg for argument in main.args.args]
-        result = self._body(main.body, {names[0]: "inputs", names[1]: "attributes"})
-        if not isinstance(result, dict) or set(result) != set(self._outputs):
-            raise NotCoveredError("the reference does not return a dict of the outputs")
-        for name, value in result.items():
-            node = self._unflipped(self._counting(self._node(value)), {})
-            wanted = [dim for dim in self._outputs[name] if dim]
-            found = [dim for dim in node.dims if dim]
-            if found != wanted and len(found) == len(wanted) and self._is_split_short(found, wanted):
-                node = self._merged(node, node.dims.index(found[-1]), wanted[-1][0])
-                found = [dim for dim in node.dims if dim]
-            lengths = [[self._graph.extent(dim).value for dim in dims] for dims in (found, wanted)]
-            once = len({axis for dim in found for axis in dim}) == sum(map(len, found))
-            if found != wanted and (lengths[0] != lengths[1] or not once):
-                raise NotCoveredError(
-                    f"output {name} has the axes {node.axes}, the specification says {wanted}"
-                )
-            dims = self._outputs[name] if found == wanted else found
-            self._graph.outputs[name] = self._graph.node("as", (node,), dims)
-        return self._graph
 
     def _is_split_short(self, found: Sequence[Dim], wanted: Sequence[Dim]) -> bool:
         """Say whether rows are made of a few elements at a time, such as pairs."""

@@ -16,18 +16,23 @@ _DEFINITION = re.compile(r"^define .*? @([\w.$-]+)\(.*$", re.MULTILINE)
 _GROUP = re.compile(r" #(\d+)(?= |$)")
 _ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
 _NO_MEMORY = " memory(none) "
+_OUTSIDE = re.compile(r"^(?:define|attributes|%).*$", re.MULTILINE)  # the insides of functions are indented
 _BITCODE_SECTION = b".llvmbc"  # -fembed-bitcode
 
 
 def modules_of(objects: Iterable[Path]) -> Iterator[str]:
-    """Yield the LLVM IR that object files were made of, from those that have it with them."""
+    """Yield what object files were made of, from those that have it with them.
+
+    Of the LLVM IR these are types, attributes and the first line of each function: a hundredth of it.
+    """
     import llvmlite.binding as llvm  # loads a large library, for the build of the toolchain alone
 
     for file in objects:
         sections = llvm.object_file.ObjectFileRef.from_data(file.read_bytes()).sections()
         for section in sections:
             if section.name() == _BITCODE_SECTION:
-                yield str(llvm.parse_bitcode(section.data(), llvm.create_context()))
+                text = str(llvm.parse_bitcode(section.data(), llvm.create_context()))
+                yield "\n".join(_OUTSIDE.findall(text))
 
 
 def interface_texts(modules: Iterable[str], exported: Set[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 
@@ -16,6 +17,8 @@ from ascend_gym.search.llm.offline.places import place_of
 _MOST_PLACES = 12
 _SMALL_GAIN = 0.05  # natural logarithm: what may be given up for something else
 _CLEAR_LOSS = 0.02
+_TOO_MUCH_LOST = 0.35  # for a small gain that is given up to make up for it
+_NEAR_ENOUGH = 2.1  # factor by which a number may miss the one that is wanted
 _TRIED_ENOUGH = 3  # numbers of a rule, before it is tried under an older version
 
 
@@ -69,7 +72,11 @@ def exchanged(before: Candidate, rules: Sequence[Rule], untried: Untried) -> Ite
         later = [each for each in untried.attempts[kept[0][0] + 1 :] if _is_single(each, by_name)]
         for name in dict.fromkeys(each.rules[0] for each in later if each.rules[0] != first):
             tried = [each for each in untried.attempts if each.rules == (name,) and not each.kept]
-            lost = [each for each in later if each in tried and (each.gain or 0.0) < -_CLEAR_LOSS]
+            lost = [
+                each
+                for each in later
+                if each in tried and -_TOO_MUCH_LOST < (each.gain or 0.0) < -_CLEAR_LOSS
+            ]
             both = any({first, name} <= set(each.rules) for each in untried.attempts)
             if len(tried) < _TRIED_ENOUGH or not lost or both:
                 continue
@@ -77,6 +84,64 @@ def exchanged(before: Candidate, rules: Sequence[Rule], untried: Untried) -> Ite
             move = _same_move(by_name[name], older, best)
             if move is not None:
                 yield [undone, move]
+
+
+def balanced(before: Candidate, rules: Sequence[Rule], untried: Untried) -> Iterator[list[Move]]:
+    """Yield rewrites that change a number that lost together with one that gained, the other way.
+
+    What matters of two numbers may be their product, as of an alignment and a least share counted in it. Then
+    neither can be changed by itself. The number that lost farthest away is tried once with the other divided
+    by the same factor, as nearly as its rule offers.
+
+    Args:
+        before: the version to rewrite.
+        rules: rules to choose from.
+        untried: what was attempted.
+    """
+    by_name = {rule.name: rule for rule in rules}
+    for first in by_name:
+        kept = [at for at, each in enumerate(untried.attempts) if each.kept and each.rules == (first,)]
+        if not kept or not _is_single(untried.attempts[kept[-1]], by_name):
+            continue
+        later = [each for each in untried.attempts[kept[-1] + 1 :] if _is_single(each, by_name)]
+        lost = [each for each in later if not each.kept and (each.gain or 0.0) < -_CLEAR_LOSS]
+        lost.sort(key=lambda each: -abs(math.log(_factor(each) or 1.0)))
+        for other in lost:
+            name, factor = other.rules[0], _factor(other)
+            both = any({first, name} <= set(each.rules) for each in untried.attempts)
+            move = (
+                None if both or factor is None or name == first else _same_move(by_name[name], before, other)
+            )
+            if move is None or factor is None:
+                continue
+            counter = _divided(by_name[first], move.applied_to(before), untried.attempts[kept[-1]], factor)
+            if counter is not None:
+                yield [move, counter]
+
+
+def _factor(attempt: Attempt) -> float | None:
+    """Return by which factor an attempt changed a number; ``None`` if it changed several, or none."""
+    place = place_of(attempt.changes)
+    if place is None or not place.present:
+        return None
+    pairs = {pair for pair in zip(place.present, place.wanted, strict=True) if pair[0] != pair[1]}
+    (old, new), *more = pairs or {(0, 0)}
+    return None if more or not old * new else new / old
+
+
+def _divided(rule: Rule, candidate: Candidate, kept: Attempt, factor: float) -> Move | None:
+    """Return the move along the axis of what was kept that divides its number by a factor, about."""
+    place = place_of(kept.changes)
+    best, distance = None, math.log(_NEAR_ENOUGH)
+    for site in rule.sites(candidate):
+        for choice in site.choices:
+            there = place_of(changes_by(choice.edits, candidate))
+            if place is None or there is None or there.axis != place.axis or there.present != place.wanted:
+                continue
+            ratio = (max(there.wanted) + 1) * factor / (max(there.present) + 1)
+            if ratio > 0 and abs(math.log(ratio)) <= distance:
+                best, distance = Move(rule, site, choice), abs(math.log(ratio))
+    return best
 
 
 def _small_gains(

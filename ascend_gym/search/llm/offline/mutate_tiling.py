@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, product
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.evolve_blocks import frozen_parts
@@ -17,7 +17,7 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
 from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices, WithNumbers, hopeful, offers_numbers
-from ascend_gym.search.llm.offline.combining import exchanged
+from ascend_gym.search.llm.offline.combining import balanced, exchanged
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
 from ascend_gym.search.llm.offline.reading import FEWER_BLOCKS, PromptEvidence, candidate_in, evidence_of
@@ -80,7 +80,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     untried = Untried(parent, attempts, evidence.element_bytes)
     numbers = NumberedChoices(Axes(attempts), parent)
     accepts = partial(_is_worth, parent, untried.accepts)
-    for steps in exchanged(parent, _RULES, untried):
+    for steps in chain(balanced(parent, _RULES, untried), exchanged(parent, _RULES, untried)):
         offspring = steps[1].applied_to(steps[0].applied_to(parent))
         if accepts(offspring) and untried.is_new(offspring):
             return told(parent, offspring, steps)

@@ -68,7 +68,7 @@ InstructionTime Core::vector_time(const Entry &entry) {
 }
 
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
-void Core::fill_in(PipeState &state, Queued &queued, const Entry &entry, Pipe which) {
+[[gnu::always_inline]] inline void Core::fill_in(PipeState &state, Queued &queued, const Entry &entry, Pipe which) {
     const Record &record = entry.record;
     queued.time = scalar_time_;
     switch (record.op) {
@@ -97,7 +97,7 @@ void Core::fill_in_instruction(PipeState &state, Queued &queued, const Entry &en
     const Record &record = entry.record;
     queued.follows = static_cast<uint8_t>(unfinished_.add(entry, which, scalar_time_));
     if (which == Pipe::FIX) state.unit_cycles.push(unit_flag_cycles(record, chip_));
-    if (is_copy(record.op)) {
+    if (entry.kind == RecordKind::Copy) {
         queued.kind = Kind::Copy;
         state.copies.push(GlobalCopy(entry));
         return;
@@ -111,7 +111,7 @@ void Core::fill_in_instruction(PipeState &state, Queued &queued, const Entry &en
     work.tile_by_tile = record.op == Op::Mmad && (record.flag_id & kUnitFlag) != 0;
 }
 
-bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
+inline bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     PipeState &state = pipe(which);
     full_ = state.waiting() >= queue_depth_ ? which : Pipe::S;
     if (full_ != Pipe::S) return false;
@@ -132,13 +132,6 @@ bool Core::drain_all(double extra_cycles) {
     }
     scalar_time_ = drained + extra_cycles;
     return true;
-}
-
-// Work of the scalar unit itself.
-void Core::work(double cycles) {
-    if (shared_.timeline.on()) shared_.timeline.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
-    scalar_time_ += cycles;
-    scalar_cycles_ += cycles;
 }
 
 bool Core::issue_access(const Entry &entry) {
@@ -169,7 +162,7 @@ bool Core::issue_scalar(const Entry &entry) {
             look_at(target);
             return true;
         case Op::WaitFlag: {
-            Ring<double> &raised = flags_[entry.flag];
+            FlagTimes &raised = flags_[entry.flag];
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
             raised.pop();
@@ -213,8 +206,7 @@ void Core::end_block() {
 }
 
 // Barriers between vector instructions: notes that the compiler inserts one, and how long the kernel's own hold the pipe up.
-void Core::order_vectors() {
-    const Entry &entry = records_->current();
+void Core::order_vectors(const Entry &entry) {
     const Record &record = entry.record;
     const Pipe target = pipe_of(record.target_pipe);
     held_up_cycles_ = 0;
@@ -245,18 +237,21 @@ double Core::scalar_cycles(const ScalarCounts &counts) const {
 }
 
 // The scalar unit's own work on a record is paid once, when it comes to it.
-void Core::take_record() {
+[[gnu::always_inline]] inline void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
     work(records_->scalar_cycles([this](const ScalarCounts &counts) { return scalar_cycles(counts); }));
-    if (entry.flag != 0) return take_flag(entry);
-    shared_.coverage.mark(id_, entry);
-    order_vectors();
+    if (entry.kind == RecordKind::Flag) return take_flag(entry);
+    if (entry.kind == RecordKind::Copy || entry.kind == RecordKind::Access) {
+        shared_.coverage.mark(id_, entry);
+    } else {
+        order_vectors(entry);
+    }
     if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
 }
 
 // Issues the next record if nothing blocks the scalar unit.
-bool Core::issue() {
+inline bool Core::issue() {
     if (!has_pending_) take_record();
     const Entry &entry = records_->current();
     const bool issued = entry.pipe == Pipe::S ? issue_scalar(entry) : issue_to_pipe(entry, entry.pipe);
@@ -264,20 +259,31 @@ bool Core::issue() {
     return issued;
 }
 
-// Whether the pipe of the current record has no place for it: nothing else need be tried.
-bool Core::waits_for_place() { return pipe(full_).waiting() >= queue_depth_; }
+// Not where the pipe of the current record has no place for it: nothing else need be tried.
+inline bool Core::can_issue() {
+    return active_ && !in_sync_all_ && (full_ == Pipe::S || pipe(full_).waiting() < queue_depth_);
+}
 
 // Issues records until something blocks the scalar unit; says whether there were any.
-bool Core::issue_some() {
+[[gnu::noinline]] bool Core::issue_some() {
     bool issued = false;
-    while (active_ && !in_sync_all_ && !waits_for_place() && issue()) issued = true;
+    while (active_ && !in_sync_all_ && issue()) issued = true;
     return issued;
+}
+
+inline void Core::do_all(double now) {
+    do run_pipes(now);
+    while (can_issue() && issue_some());
 }
 
 double Core::advance(double now) {
     if (next_start_ <= now) to_look_at_ |= timed_heads_;
-    do run_pipes(now);
-    while (issue_some());
+    do_all(now);
+    for (; written_ != 0; do_all(now)) {
+        const auto which = static_cast<Pipe>(__builtin_ctz(written_));
+        written_ &= written_ - 1;
+        copy_finished(which, now);
+    }
     next_start_ = first_start();
     return next_start_;
 }

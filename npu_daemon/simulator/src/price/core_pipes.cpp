@@ -14,14 +14,15 @@ void Core::count_traffic(const GlobalCopy &copy, const CacheTraffic &traffic) {
     (copy.writes() ? counters_.written_bytes : counters_.read_bytes) += copy.bytes();
     (copy.writes() ? counters_.write_traffic : counters_.read_traffic) += traffic;
     const bool through = copy.writes() && copy.bypasses_l2();
-    counters_.main_written_bytes += traffic.written_back_bytes + (through ? traffic.miss_bytes : 0.0);
+    const double main_written_bytes = traffic.written_back_bytes + (through ? traffic.miss_bytes : 0.0);
+    if (main_written_bytes > 0) counters_.main_written_bytes += main_written_bytes;
 }
 
 // A stretch of time in which the pipe worked, by the instruction that ends it.
 void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
     if (end <= start) return;
     pipe(which).busy_cycles += end - start;
-    if (shared_.timeline.on()) shared_.timeline.add(id_, which, info(op).name, start, end, bytes);
+    if (draws_) shared_.timeline.add(id_, which, info(op).name, start, end, bytes);
 }
 
 // A flag goes to whom it concerns when what was issued before it has ended.
@@ -41,7 +42,7 @@ void Core::set_flag(PipeState &state, Queued &head) {
 bool Core::pass(PipeState &state, Queued &head) {
     const double could_start = std::max(head.time, state.free_at);
     if (head.kind == Kind::Wait) {
-        Ring<double> &raised = flags_[head.flag];
+        FlagTimes &raised = flags_[head.flag];
         if (raised.empty()) return false;       // whoever raises it looks at this pipe
         head.time = std::max(could_start, raised.front() + chip_.flag_cycles);
         state.free_at = head.time;
@@ -55,23 +56,27 @@ bool Core::pass(PipeState &state, Queued &head) {
     return true;
 }
 
+// When an instruction at the head of its pipe starts, or kNever while that is unknown.
+double Core::start_of(const PipeState &state, Pipe which, const Queued &head, double unit_cycles) {
+    const double could_start = std::max(head.time, state.free_at);
+    // Behind the compiler's barrier, which takes as long as one of the kernel's own.
+    const bool after_own = head.kind != Kind::Copy && state.works.front().after_own;
+    const double start = after_own ? std::max(could_start, state.drained_at) + chip_.issue_cycles : could_start;
+    return head.follows == 0 ? start : std::max(start, unfinished_.ready(which, head.follows, chip_.flag_cycles, unit_cycles));
+}
+
 // Starts an instruction that follows nothing whose end is unknown, and a copy if its time has come; says whether it did.
 bool Core::start_instruction(PipeState &state, Pipe which, Queued &head, double now) {
     const bool copy = head.kind == Kind::Copy;
     const double could_start = std::max(head.time, state.free_at);
-    // Behind the compiler's barrier, which takes as long as one of the kernel's own.
-    const bool after_own = !copy && state.works.front().after_own;
-    double start = after_own ? std::max(could_start, state.drained_at) + chip_.issue_cycles : could_start;
     const double unit_cycles = which == Pipe::FIX ? state.unit_cycles.front() : 0;
-    if (head.follows != 0) {
-        const double followed = unfinished_.ready(which, head.follows, chip_.flag_cycles, unit_cycles);
-        if (followed == kNever) {
-            awaiting_heads_ |= bit(which);
-            return false;
-        }
-        start = std::max(start, followed);
+    const double start = state.timed ? state.head_start : start_of(state, which, head, unit_cycles);
+    if (start == kNever) {
+        awaiting_heads_ |= bit(which);
+        return false;
     }
-    if (start > now && copy) {
+    state.timed = start > now && copy;
+    if (state.timed) {
         timed_heads_ |= bit(which);
         state.head_start = start;
         return false;
@@ -103,13 +108,15 @@ void Core::start_copy(PipeState &state, Pipe which, double start) {
     const Demand demand = shared_.memory.demand_of(start, copy);
     count_traffic(copy, demand.traffic);
     state.copying = true;
-    state.copy_op = copy.op;
-    state.copy_bytes = copy.bytes();
+    if (draws_) {
+        state.copy_op = copy.op;
+        state.copy_bytes = copy.bytes();
+    }
     state.copies.pop();
     state.copy_latency = demand.latency_cycles;
     state.copy_until = start + demand.least_cycles;
     state.free_at = start;
-    shared_.memory.start(start, demand, id_ * kPipeCount + static_cast<uint32_t>(which));
+    if (shared_.memory.start(start, demand, id_ * kPipeCount + static_cast<uint32_t>(which))) written_ |= bit(which);
 }
 
 // The instruction has an end: a head that has to follow it may have a start.

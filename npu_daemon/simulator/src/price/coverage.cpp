@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint64_t kScalarReadBytes = 64;  // a data cache line
 constexpr uint64_t kAllocationUnit = 32;   // aclrtMalloc rounds up to it, and adds one
-constexpr uint64_t kMostSlackBytes = 544;  // of an allocation (runtime/gm.cpp)
 constexpr size_t kMostStretches = 1 << 14;
 
 }  // namespace
@@ -81,20 +80,23 @@ TensorCoverage TouchedBytes::coverage() {
     return {bytes - touched, beyond_bytes_ > promised ? beyond_bytes_ : 0};
 }
 
-void Coverage::mark_access(uint32_t core, const Entry &entry) {
+void Coverage::mark(uint32_t core, const Entry &entry) {
     const Record &record = entry.record;
-    const bool scalar = record.op == Op::ScalarAccess;
+    const bool scalar = entry.kind == RecordKind::Access;
     const bool write = scalar ? record.repeats == 1 : writes_gm(record.op);
     const Operand &operand = entry.operands[scalar || write ? 0 : 1];
     if (operand.space != static_cast<uint64_t>(Space::Gm)) return;
+    const uint64_t line = operand.address / kScalarReadBytes * kScalarReadBytes;
+    const uint64_t copied_span = uint64_t{record.repeats} * operand.stride + record.burst_bytes;
+    const uint64_t span = scalar ? kScalarReadBytes + record.dtype_bytes : copied_span;
     for (TouchedBytes &tensor : tensors_) {
-        if (tensor.output() != write) continue;
+        if (tensor.output() != write || !tensor.near(scalar ? line : operand.address, span)) continue;
         if (!scalar) {
             for (uint64_t i = 0; i < record.repeats; ++i) tensor.mark_copy(core, operand.address + i * operand.stride, record.burst_bytes);
         } else if (write) {
             tensor.mark(core, operand.address, record.dtype_bytes);
         } else {    // reads of one line are folded into one record
-            tensor.mark(core, operand.address / kScalarReadBytes * kScalarReadBytes, kScalarReadBytes);
+            tensor.mark(core, line, kScalarReadBytes);
         }
     }
 }

@@ -63,10 +63,9 @@ uint8_t L2Cache::sectors(uint64_t from, uint64_t to) const {
 // Bytes of the request for [from, to), which lies in one line: the smallest part of it that holds both ends.
 uint64_t L2Cache::requested(uint64_t from, uint64_t to, uint64_t burst_bytes) const {
     if (burst_bytes >= line_bytes_) return line_bytes_;
-    for (uint32_t bits = line_bits_ - kSectorBits; bits < line_bits_; ++bits) {
-        if (from >> bits == (to - 1) >> bits) return 1ull << bits;
-    }
-    return line_bytes_;
+    const uint64_t differing = (from ^ (to - 1)) >> (line_bits_ - kSectorBits);     // sectors, by their lowest bits
+    static_assert(kSectorBits == 2);
+    return line_bytes_ >> (differing == 0 ? 2 : differing == 1 ? 1 : 0);
 }
 
 // Marks sectors of a line as used and returns those of them that were in the cache.

@@ -117,7 +117,7 @@ Demand Memory::demand_of(double now, const GlobalCopy &copy) {
     Demand demand;
     demand.traffic = traffic;
     demand.load.first_line = cache_.line_of(copy.address);
-    const double in_front = share_in_front(demand.load.first_line);
+    const double in_front = write && !atomic ? 0 : share_in_front(demand.load.first_line);
     demand.lane = read_bytes > 0 || (!write && in_front > 0) ? Lane::Miss : write ? Lane::Write : Lane::Hit;
     demand.solo_cycles = core_cycles(copy, traffic);
     if (write) {
@@ -157,7 +157,7 @@ double Memory::finish_time(Lane lane) const {
     return now_ + (speed(lane) == 1.0 ? left : left / speed(lane));
 }
 
-const Memory::Finish &Memory::next() const {
+const Memory::Finish &Memory::next() {
     if (next_) return *next_;
     next_ = Finish{kAllLanes[0], finish_time(kAllLanes[0])};
     for (size_t i = 1; i < kLanes; ++i) {
@@ -195,37 +195,43 @@ uint32_t Memory::keep(const Load &load) {
     return place;
 }
 
+// A copy fetches from that line on: returns the place of what is known of such copies.
+uint64_t Memory::remember_fetch(uint64_t line, double finish_progress, double solo_cycles) {
+    const uint32_t place = begun_in_line_.find_or_insert(key_of(line));
+    Begun &begun = begun_in_line_[place];
+    begun = {begun.copies + 1, finish_progress, solo_cycles};
+    return place;
+}
+
 // A copy is under way with this load, whose place is returned.
 uint32_t Memory::begin(const Demand &demand, const Load &load, double finish_progress) {
-    const uint32_t line = begun_in_line_.find_or_insert(key_of(load.first_line));
-    Begun &begun = begun_in_line_[line];
-    ++begun.copies;
-    if (load.read > 0) begun = {begun.copies, finish_progress, demand.solo_cycles};
     ++under_way_;
     add_load(load, 1.0);
     const uint32_t place = keep(load);
-    loads_[place].first_line = line;
+    const bool fetches = load.read > 0;
+    loads_[place].first_line = fetches ? remember_fetch(load.first_line, finish_progress, demand.solo_cycles) : Table<Begun>::kNone;
     return place;
 }
 
 void Memory::end(uint32_t place) {
     const auto begun = static_cast<uint32_t>(loads_[place].first_line);
-    if (--begun_in_line_[begun].copies == 0) begun_in_line_.erase(begun);
+    if (begun != Table<Begun>::kNone && --begun_in_line_[begun].copies == 0) begun_in_line_.erase(begun);
     --under_way_;
     add_load(loads_[place], -1.0);
     free_loads_.push_back(place);
 }
 
-void Memory::start(double now, const Demand &demand, uint32_t owner) {
+bool Memory::start(double now, const Demand &demand, uint32_t owner) {
     advance(now);
     if (demand.lane == Lane::Write) return start_write(demand, owner);
     LaneState &state = state_of(demand.lane);
     const double finish = state.progress + demand.solo_cycles;
     state.transfers.add({finish, begin(demand, demand.load, finish), owner << kEndsBits | kCopy | kLoad});
+    return false;
 }
 
 // What the write buffer still holds of earlier writes goes first.
-void Memory::start_write(const Demand &demand, uint32_t owner) {
+bool Memory::start_write(const Demand &demand, uint32_t owner) {
     LaneState &state = state_of(Lane::Write);
     if (buffer_empty_.size() <= owner) buffer_empty_.resize(owner + 1);
     double &empty = buffer_empty_[owner];
@@ -236,11 +242,15 @@ void Memory::start_write(const Demand &demand, uint32_t owner) {
     load.write *= stretch;
     load.l2 *= stretch;
     const uint32_t place = begin(demand, load, finish);
-    state.transfers.add({std::max(state.progress, finish - demand.buffered_cycles), place, owner << kEndsBits | kCopy});
     state.transfers.add({finish, place, owner << kEndsBits | kLoad});
+    const double over = std::max(state.progress, finish - demand.buffered_cycles);
+    if (over == state.progress && next().time > now_) return true;
+    state.transfers.add({over, place, owner << kEndsBits | kCopy});
+    next_.reset();
+    return false;
 }
 
-double Memory::next_finish() const { return next().time; }
+double Memory::next_finish() { return next().time; }
 
 std::optional<uint32_t> Memory::finish_next() {
     const Finish finish = next();

@@ -119,11 +119,11 @@ bool ScalarOrder::scalar_access(const Entry &entry) {
 }
 
 bool ScalarOrder::instruction(const Entry &entry) {
-    const auto pipe = static_cast<size_t>(info(entry.record.op).pipe);
+    const auto pipe = static_cast<size_t>(entry.pipe);
     bool inserted = false;
-    for (uint32_t i = 0; i < entry.record.operands; ++i) {
+    for (uint32_t known = entry.known, i = 0; known != 0; known >>= 1, ++i) {
         const Operand &operand = entry.operands[i];
-        if (!in_ub(operand)) continue;
+        if ((known & 1) == 0 || operand.space != static_cast<uint64_t>(Space::Ub)) continue;
         const Use now(operand, i == 0);
         inserted |= !own_.since.empty() && own_.order(now, pipe);
         others_[pipe].add(now);

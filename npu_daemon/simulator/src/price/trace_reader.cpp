@@ -46,7 +46,26 @@ void check_operands(const Entry &entry) {
     for (uint32_t i = 0; i < entry.record.operands; ++i) check(entry.operands[i].space < kSpaceCount, "unknown memory");
 }
 
-bool is_flag(Op op) { return op == Op::SetFlag || op == Op::WaitFlag; }
+RecordKind kind_of(Op op) {
+    if (op == Op::SetFlag || op == Op::WaitFlag) return RecordKind::Flag;
+    if (op == Op::ScalarAccess) return RecordKind::Access;
+    if (reads_gm(op) || writes_gm(op)) return RecordKind::Copy;
+    const bool ordering = info(op).pipe == Pipe::V || op == Op::PipeBarrier || op == Op::SyncAll;
+    return ordering ? RecordKind::Ordering : RecordKind::Other;
+}
+
+// Bursts of a strided copy leave gaps in global memory that other copies may fill.
+uint8_t known_operands(const Entry &entry) {
+    const Record &record = entry.record;
+    const bool in_bursts = entry.kind == RecordKind::Copy && record.repeats > 1;
+    uint8_t known = 0;
+    for (uint32_t i = 0; i < record.operands; ++i) {
+        const Operand &operand = entry.operands[i];
+        const bool gaps = in_bursts && operand.space == static_cast<uint64_t>(Space::Gm) && operand.stride != record.burst_bytes;
+        if (!gaps && operand.extent_bytes > 0) known |= static_cast<uint8_t>(1u << i);
+    }
+    return known;
+}
 
 Pipe pipe_of(const Record &record) {
     const auto source = static_cast<Pipe>(record.source_pipe), target = static_cast<Pipe>(record.target_pipe);
@@ -150,21 +169,28 @@ void Cursor::read_record() {
     check_operands(site.entry);
     read_scalar(site);
     site.entry.pipe = pipe_of(site.entry.record);
-    if (is_flag(site.entry.record.op)) site.entry.flag = number_of_flag(site.entry.record);
+    site.entry.kind = kind_of(site.entry.record.op);
+    site.entry.known = known_operands(site.entry);
+    if (site.entry.kind == RecordKind::Flag) site.entry.flag = number_of_flag(site.entry.record);
     const auto index = static_cast<uint16_t>(site_count_++ % kMaxSites);
     if (index == sites_.size()) {
         sites_.push_back(site);
     } else {
         sites_[index] = site;
     }
+    go_to(index);
+}
+
+// That site comes next, and is foreseen to follow the last one again.
+void Cursor::go_to(uint16_t index) {
     if (last_ != kNoSite) sites_[last_].entry.next = index;
     last_ = index;
+    next_ = sites_[last_].entry.next;
 }
 
 void Cursor::read_changes(uint64_t index) {
     check(index < sites_.size(), "unknown site");
-    if (last_ != kNoSite) sites_[last_].entry.next = static_cast<uint16_t>(index);
-    last_ = static_cast<uint32_t>(index);
+    go_to(static_cast<uint16_t>(index));
     Site &site = sites_[index];
     uint8_t mask;
     take(&mask, 1);
@@ -176,10 +202,11 @@ void Cursor::read_changes(uint64_t index) {
 }
 
 void Cursor::follow() {
-    const uint16_t next = sites_[last_].entry.next;
-    if (next == kNoSite) fail("nothing is foreseen");
-    last_ = next;
-    sites_[last_].move_as_foreseen();
+    if (next_ == kNoSite) fail("nothing is foreseen");
+    last_ = next_;
+    Site &site = sites_[last_];
+    next_ = site.entry.next;
+    site.move_as_foreseen();
     --run_;
 }
 

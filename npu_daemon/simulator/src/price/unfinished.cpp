@@ -9,41 +9,46 @@ namespace {
 
 constexpr uint32_t kEnds = 16;      // that a pipe keeps without a look at whether somebody needs them
 
-// Calls f(space, begin, bytes, written) for the bytes that each operand touches, sources first: they are what other pipes have
-// touched last. Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.
+// Calls f(operand, written) for each operand of which is known what it touches, sources first: they are what other pipes have
+// touched last. Of the others nothing is known of overlaps.
 template <typename F>
 void for_each_range(const Entry &entry, F f) {
-    const Record &record = entry.record;
-    const bool in_bursts = (reads_gm(record.op) || writes_gm(record.op)) && record.repeats > 1;
-    const bool writes_first = record.op != Op::ScalarAccess || record.repeats == 1;
-    for (uint32_t i = record.operands; i-- > 0;) {
-        const Operand &operand = entry.operands[i];
-        const bool gaps = in_bursts && operand.space == static_cast<uint64_t>(Space::Gm) && operand.stride != record.burst_bytes;
-        if (gaps || operand.extent_bytes == 0) continue;
-        f(operand.space, operand.address, operand.extent_bytes, i == 0 && writes_first);
+    for (uint32_t known = entry.known >> 1, i = 1; known != 0; known >>= 1, ++i) {
+        if ((known & 1) != 0) f(entry.operands[i], false);
     }
+    if ((entry.known & 1) != 0) f(entry.operands[0], entry.kind != RecordKind::Access || entry.record.repeats == 1);
 }
 
 }  // namespace
 
+// Makes room for more.
 void Unfinished::Ranges::forget(uint32_t unfinished) {
     const auto past = [unfinished](const Range &range) { return range.number < unfinished; };
-    all_.erase(all_.begin(), std::partition_point(all_.begin(), all_.end(), past));
-    kept_ = std::max(kFewest, 2 * all_.size());
+    Range *const end = all_.get() + count_, *const first = std::partition_point(all_.get(), end, past);
+    count_ = static_cast<uint32_t>(end - first);
+    if (2 * count_ > capacity_ || capacity_ == 0) {
+        capacity_ = std::max(kFewest, 2 * count_);
+        auto more = std::make_unique<Range[]>(capacity_);
+        std::copy(first, end, more.get());
+        all_ = std::move(more);
+    } else {
+        std::copy(first, end, all_.get());
+    }
     lowest_ = ~0ull;
     highest_ = 0;
-    for (const Range &left : all_) widen(left);
+    for (uint32_t i = 0; i < count_; ++i) widen(all_[i]);
 }
 
 void Unfinished::Ranges::add(const Range &range, uint32_t unfinished) {
-    if (all_.size() == kept_) forget(unfinished);
-    all_.push_back(range);
+    if (count_ == capacity_) forget(unfinished);
+    all_[count_++] = latest_ = range;
     widen(range);
 }
 
 uint32_t Unfinished::Ranges::behind_latest(const Range &range, uint32_t from) const {
-    if (range.begin >= highest_ || lowest_ >= range.end()) return from;
-    for (size_t i = all_.size(); i > 0 && all_[i - 1].number >= from; --i) {
+    if (range.begin >= highest_ || lowest_ >= range.end || count_ == 0 || latest_.number < from) return from;
+    if (range.conflicts(latest_)) return latest_.number + 1;
+    for (uint32_t i = count_ - 1; i > 0 && all_[i - 1].number >= from; --i) {
         if (range.conflicts(all_[i - 1])) return all_[i - 1].number + 1;
     }
     return from;
@@ -82,16 +87,19 @@ uint32_t Unfinished::add(const Entry &entry, Pipe pipe, double now) {
     Numbers from;
     for (size_t other = 0; other < from.size(); ++other) from[other] = own.followed[other] > past_[other] ? own.followed[other] : past_[other];
     uint32_t found = 0;
-    for_each_range(entry, [&](uint64_t space, uint64_t begin, uint32_t bytes, bool written) {
-        const Range range{begin, written, bytes, own.issued};
-        found |= find_latest(range, space, pipe, from);
-        pipes_in_[space] |= bit(pipe);
-        ranges_[space][static_cast<size_t>(pipe)].add(range, past_[static_cast<size_t>(pipe)]);
+    for_each_range(entry, [&](const Operand &operand, bool written) {
+        const Range range(operand, written, own.issued);
+        found |= find_latest(range, operand.space, pipe, from);
+        pipes_in_[operand.space] |= static_cast<uint8_t>(bit(pipe));
+        ranges_[operand.space][static_cast<size_t>(pipe)].add(range, past_[static_cast<size_t>(pipe)]);
     });
     ++own.issued;
+    if (found == 0) return 0;
+    Numbers &follows = own.follows.push();
+    follows.fill(kNone);
     for (uint32_t pipes = found; pipes != 0; pipes &= pipes - 1) {
         const uint32_t other = lowest(pipes);
-        own.follows[other].push(from[other] - 1);
+        follows[other] = from[other] - 1;
         own.followed[other] = from[other];
     }
     return found;
@@ -110,12 +118,20 @@ void Unfinished::finish(Pipe pipe, double start, double end, bool tile_by_tile) 
     ending_ |= bit(pipe);
 }
 
+// The first of the instructions on `pipe` that something in a queue follows, or kNone.
+uint32_t Unfinished::first_followed(const OfPipe &queue, uint32_t pipe) {
+    for (uint32_t i = 0; i < queue.follows.size(); ++i) {
+        if (queue.follows[i][pipe] != kNone) return queue.follows[i][pipe];
+    }
+    return kNone;
+}
+
 // Drops ends that are past and that nothing in a queue follows.
 void Unfinished::forget_ends(uint32_t pipe) {
     OfPipe &own = pipes_[pipe];
     uint32_t needed = std::min(past_[pipe], own.ended - 1);
     for (const OfPipe &other : pipes_) {
-        if (!other.follows[pipe].empty()) needed = std::min(needed, other.follows[pipe].front());
+        if (other.followed[pipe] > own.kept) needed = std::min(needed, first_followed(other, pipe));
     }
     own.ends.pop(needed - own.kept);
     own.kept = needed;
@@ -123,10 +139,11 @@ void Unfinished::forget_ends(uint32_t pipe) {
 
 double Unfinished::ready(Pipe pipe, uint32_t others, double extra_cycles, double unit_cycles) {
     OfPipe &own = of(pipe);
+    const Numbers &follows = own.follows.front();
     double until = 0;
     for (; others != 0; others &= others - 1) {
         const uint32_t other = lowest(others);
-        const uint32_t number = own.follows[other].front();
+        const uint32_t number = follows[other];
         if (number >= pipes_[other].ended) {
             own.awaits = other;
             own.awaits_number = number;
@@ -148,8 +165,8 @@ std::optional<double> Unfinished::end_before(const Entry &access, double now) {
     pass(now);
     Numbers from = past_;
     uint32_t found = 0;
-    for_each_range(access, [&](uint64_t space, uint64_t begin, uint32_t bytes, bool written) {
-        found |= find_latest({begin, written, bytes, 0}, space, Pipe::S, from);
+    for_each_range(access, [&](const Operand &operand, bool written) {
+        found |= find_latest(Range(operand, written, 0), operand.space, Pipe::S, from);
     });
     double end = 0;
     for (; found != 0; found &= found - 1) {

@@ -33,13 +33,13 @@ struct CoreCounters {
     double total_cycles = 0;
     std::array<double, kPipeCount> busy_cycles{};
     std::array<uint64_t, kPipeCount> instructions{};
-    uint64_t read_bytes = 0;        // from global memory
-    uint64_t written_bytes = 0;     // to global memory
     std::array<double, kPipeCount> wait_cycles{};   // of flags and of instructions on other pipes
     double bank_group_conflict_cycles = 0;
     double bank_conflict_cycles = 0;
     std::array<OfInstruction, static_cast<size_t>(Op::Count)> vector_cycles{};  // by instruction
-    CacheTraffic read_traffic;          // of global memory, by what the cache did
+    alignas(64) uint64_t read_bytes = 0;    // from global memory
+    CacheTraffic read_traffic;              // by what the cache did
+    uint64_t written_bytes = 0;             // to global memory
     CacheTraffic write_traffic;
     double main_written_bytes = 0;      // to HBM: evicted lines, and writes past the cache
     std::vector<double> clock_reads;    // cycle of each read of the system counter, up to kMaxClockReads
@@ -65,7 +65,8 @@ struct Shared {
 class Core {
 public:
     Core(const Shared &shared, uint32_t id)
-        : shared_(shared), chip_(shared.chip), id_(id), queue_depth_(static_cast<size_t>(shared.chip.queue_depth)) {
+        : shared_(shared), chip_(shared.chip), id_(id), draws_(shared.timeline.on()),
+          queue_depth_(static_cast<size_t>(shared.chip.queue_depth)) {
         uint32_t places = 1;
         while (places < queue_depth_) places *= 2;
         for (PipeState &state : pipes_) {
@@ -104,6 +105,7 @@ private:
         Pipe target = Pipe::S;      // of Set
         uint8_t follows = 0;        // pipes on which it follows an instruction, one bit each
     };
+    struct alignas(kHostLineBytes) FlagTimes : Ring<double, 4> {};
     struct Work {                   // an instruction that is no copy, or a barrier, for which the pipe stands still when it is empty
         InstructionTime time;
         uint64_t bytes = 0;
@@ -114,22 +116,23 @@ private:
     struct alignas(kHostLineBytes) PipeState {
         double free_at = 0;         // the next instruction may start
         double drained_at = 0;      // everything started so far has finished
-        double head_start = 0;      // of a head in timed_heads_
+        double head_start = 0;      // of a head that is `timed`
         uint64_t issued = 0;        // to it, in this block; those that have not started are its queue
         uint64_t started = 0;
         std::unique_ptr<Queued[]> places;   // of the queue and what it held before: a power of two
         uint32_t last_place = 0;
         bool copying = false;
-        Op copy_op = Op::Count;
-        double has_pipe_from = 0;   // the latest instruction
+        bool timed = false;         // the head starts at a time that lies ahead
+        Op copy_op = Op::Count;     // where a timeline is drawn
         double copy_until = 0;      // and until then at least
+        double has_pipe_from = 0;   // the latest instruction
         double copy_latency = 0;
-        uint64_t copy_bytes = 0;
         double busy_cycles = 0;
         double wait_cycles = 0;
         uint64_t instructions = 0;
+        Ring<GlobalCopy> copies;    // of the queue
+        uint64_t copy_bytes = 0;    // where a timeline is drawn
         Ring<Work> works;           // of the queue
-        Ring<GlobalCopy> copies;    // likewise
         Ring<double> unit_cycles;   // likewise of instructions on pipe FIX, see unit_flag_cycles
         Ring<RaisedFlag> raised;    // likewise flags for other cores
 
@@ -137,15 +140,15 @@ private:
         Queued &place(uint64_t instruction) { return places[instruction & last_place]; }
     };
     static uint32_t bit(Pipe which) { return 1u << static_cast<uint32_t>(which); }
-    static bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
     PipeState &pipe(Pipe which) { return pipes_[static_cast<size_t>(which)]; }
 
     // The scalar unit (core.cpp).
-    bool waits_for_place();
+    void do_all(double now);
+    bool can_issue();
     bool issue_some();
     bool issue();
     void take_record();
-    void order_vectors();
+    void order_vectors(const Entry &entry);
     bool issue_scalar(const Entry &entry);
     bool issue_access(const Entry &entry);
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
@@ -156,7 +159,12 @@ private:
     void take_flag(const Entry &entry);
     double scalar_cycles(const ScalarCounts &counts) const;
     InstructionTime vector_time(const Entry &entry);
-    void work(double cycles);
+    // Work of the scalar unit itself.
+    void work(double cycles) {
+        if (draws_) shared_.timeline.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
+        scalar_time_ += cycles;
+        scalar_cycles_ += cycles;
+    }
 
     // The other pipes (core_pipes.cpp).
     void look_at(Pipe which) { to_look_at_ |= bit(which); }
@@ -166,6 +174,7 @@ private:
     bool start_head(PipeState &state, Pipe which, double now);
     void set_flag(PipeState &state, Queued &head);
     bool pass(PipeState &state, Queued &head);
+    double start_of(const PipeState &state, Pipe which, const Queued &head, double unit_cycles);
     bool start_instruction(PipeState &state, Pipe which, Queued &head, double now);
     void start_work(PipeState &state, Pipe which, double start);
     void start_copy(PipeState &state, Pipe which, double start);
@@ -176,6 +185,7 @@ private:
     Shared shared_;
     const Chip &chip_;
     uint32_t id_;
+    bool draws_;                        // a timeline
     size_t queue_depth_;
     double scalar_time_ = 0;
     double scalar_cycles_ = 0;
@@ -187,13 +197,14 @@ private:
     Pipe full_ = Pipe::S;               // whose queue had no place for the current record; S, which has none: none
     uint32_t to_look_at_ = 0;           // pipes whose head may be able to start, one bit each
     uint32_t timed_heads_ = 0;          // pipes whose head, a copy, starts at a time that lies ahead
+    uint32_t written_ = 0;              // pipes whose copy, a write, is over at the time it started, one bit each
     uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
     double next_start_ = kNever;        // of the timed heads, when the core was last left
     double held_up_cycles_ = 0;         // of the current record
     bool after_own_ = false;            // the current record has a barrier of the compiler's before it
     std::optional<Records> records_;
     std::array<PipeState, kPipeCount> pipes_;
-    std::vector<Ring<double>> flags_;   // of the block, by number: when they were raised
+    std::vector<FlagTimes> flags_;      // of the block, by number: when they were raised
     Unfinished unfinished_;
     VectorOrder vector_order_;
     ScalarOrder scalar_order_;

@@ -30,9 +30,16 @@ public:
     void mark(uint32_t core, uint64_t address, uint64_t bytes);
 
     bool output() const { return output_; }
+
+    // Whether so many bytes from an address on may touch any of it, or what lies behind its end.
+    bool near(uint64_t address, uint64_t bytes) const {
+        return address < begin_ ? begin_ - address < bytes : address < end_ + kMostSlackBytes;
+    }
     TensorCoverage coverage();
 
 private:
+    static constexpr uint64_t kMostSlackBytes = 544;    // of an allocation (runtime/gm.cpp)
+
     struct Stretch {
         uint64_t begin = 0;
         uint64_t end = 0;
@@ -57,16 +64,11 @@ class Coverage {
 public:
     explicit Coverage(const std::vector<TensorRange> &tensors) : tensors_(tensors.begin(), tensors.end()) {}
 
-    void mark(uint32_t core, const Entry &entry) {
-        const Op op = entry.record.op;
-        if (op == Op::ScalarAccess || reads_gm(op) || writes_gm(op)) mark_access(core, entry);
-    }
+    void mark(uint32_t core, const Entry &entry);      // a copy of global memory or an access of the scalar unit
 
     std::vector<TensorCoverage> of_tensors();     // in their order
 
 private:
-    void mark_access(uint32_t core, const Entry &entry);
-
     std::vector<TouchedBytes> tensors_;
 };
 

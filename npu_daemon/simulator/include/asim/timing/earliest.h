@@ -22,21 +22,32 @@ public:
     }
 
     void set(uint32_t place, double time) {
-        if (times_[place] == time) return;
+        const double before = times_[place];
+        if (before == time) return;
         times_[place] = time;
         const size_t group = place / kGroup;
-        of_groups_[group] = least(&times_[group * kGroup], kGroup);
-        time_ = least(of_groups_.data(), of_groups_.size());
+        const double of_group = of_groups_[group];
+        if (changed(of_groups_[group], before, time, &times_[group * kGroup], kGroup)) {
+            changed(time_, of_group, of_groups_[group], of_groups_.data(), of_groups_.size());
+        }
     }
 
 private:
     static constexpr size_t kGroup = 8;
     static constexpr double kNone = std::numeric_limits<double>::infinity();
 
-    static double least(const double *times, size_t count) {
-        double least = times[0];
-        for (size_t i = 1; i < count; ++i) least = times[i] < least ? times[i] : least;    // by value: no branch
-        return least;
+    // One of `count` times was `before` and is `now`: brings up to date which of them is the least, and says whether that may
+    // have changed.
+    static bool changed(double &least, double before, double now, const double *times, size_t count) {
+        if (now <= least) {
+            least = now;
+        } else if (before == least) {
+            least = times[0];
+            for (size_t i = 1; i < count; ++i) least = times[i] < least ? times[i] : least;    // by value: no branch
+        } else {
+            return false;
+        }
+        return true;
     }
 
     size_t first(const double *times) const {

@@ -82,9 +82,10 @@ public:
     // What a copy that starts at `now` asks for.
     Demand demand_of(double now, const GlobalCopy &copy);
 
-    // Starts a copy at `now`; `owner`, a small number, comes back from `finish_next`.
-    void start(double now, const Demand &demand, uint32_t owner);
-    double next_finish() const;     // infinity when nothing is under way
+    // Starts a copy at `now`; `owner`, a small number, comes back from `finish_next`. But a write that the write buffer takes
+    // at once may be over for its core, before anything else happens: then this returns true.
+    bool start(double now, const Demand &demand, uint32_t owner);
+    double next_finish();           // infinity when nothing is under way
     std::optional<uint32_t> finish_next();      // whose copy is over; none when only a write buffer got empty
 
 private:
@@ -115,7 +116,7 @@ private:
     };
     enum Ends : uint32_t { kCopy = 1, kLoad = 2 };      // of its owner, on memory
     static constexpr uint32_t kEndsBits = 2;
-    struct Begun {                  // copies under way that begin in one line, and the latest of them that fetches it
+    struct Begun {                  // copies under way that fetch from one line on, and the latest of them
         uint32_t copies = 0;
         double finish_progress = 0;
         double solo_cycles = 1;
@@ -131,11 +132,12 @@ private:
     double speed(Lane lane) const { return speeds_[static_cast<size_t>(lane)]; }
     void find_speeds();
     double read_share() const;
-    void start_write(const Demand &demand, uint32_t owner);
+    bool start_write(const Demand &demand, uint32_t owner);
     uint32_t begin(const Demand &demand, const Load &load, double finish_progress);
+    uint64_t remember_fetch(uint64_t line, double finish_progress, double solo_cycles);
     void end(uint32_t place);
     double finish_time(Lane lane) const;
-    const Finish &next() const;
+    const Finish &next();
     uint32_t keep(const Load &load);
     void advance(double now);
     void add_load(const Load &load, double sign);
@@ -158,11 +160,11 @@ private:
     uint64_t under_way_ = 0;
     std::array<double, kLanes> speeds_;     // of each lane, under these loads
     std::array<LaneState, kLanes> lanes_;
-    std::vector<Load> loads_;               // of copies under way, their first lines by the places in begun_in_line_
+    std::vector<Load> loads_;               // of copies under way, their first lines by the places in begun_in_line_, or kNone
     std::vector<uint32_t> free_loads_;
     Table<Begun> begun_in_line_{256};
     std::vector<double> buffer_empty_;      // of each owner, at which progress of the lane
-    mutable std::optional<Finish> next_;    // unless something has changed since
+    std::optional<Finish> next_;    // unless something has changed since
 };
 
 }  // namespace asim

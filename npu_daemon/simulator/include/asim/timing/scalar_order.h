@@ -39,7 +39,7 @@ private:
     };
     // What was used since the last pair of flags. Uses are numbered; of equal ones that come in turns, as in a loop, the last
     // one stands for all.
-    class Uses {
+    class alignas(64) Uses {    // a line of the host's cache
     public:
         void add(const Use &use);
         bool order(const Use &now) const;   // whether it has to come after one of them

@@ -22,7 +22,7 @@ public:
     void add(uint64_t core, Pipe pipe, const char *name, double start, double end, uint64_t bytes);
 
     // Work of a scalar unit; pieces that follow each other without a gap are one event.
-    void add_scalar(uint64_t core, double start, double end);
+    [[gnu::noinline]] void add_scalar(uint64_t core, double start, double end);
 
     void finish();      // writes what is pending; throws std::runtime_error when the file is incomplete
 

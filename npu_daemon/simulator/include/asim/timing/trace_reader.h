@@ -57,18 +57,20 @@ private:
     uint16_t number_of_flag(const Record &record);
     void read_changes(uint64_t index);
     void read_scalar(Site &site);
+    void go_to(uint16_t index);
     void follow();
 
-    const std::vector<Trace::Segment> *segments_;
-    size_t next_segment_ = 0;
-    const uint8_t *position_ = nullptr;
-    const uint8_t *end_ = nullptr;
     std::vector<Site> sites_;       // of the segment
-    Table<char> flags_{kFlags};     // that have been met, by what they are
-    uint64_t site_count_ = 0;
     uint32_t last_ = kNoSite;
+    uint32_t next_ = kNoSite;       // the site that followed it
     uint64_t run_ = 0;              // records as foreseen that are still to come
     uint64_t count_ = 0;
+    const uint8_t *position_ = nullptr;
+    const uint8_t *end_ = nullptr;
+    const std::vector<Trace::Segment> *segments_;
+    size_t next_segment_ = 0;
+    Table<char> flags_{kFlags};     // that have been met, by what they are
+    uint64_t site_count_ = 0;
 };
 
 inline const Entry *Cursor::next() {
@@ -103,8 +105,8 @@ public:
     }
 
 private:
-    Cursor cursor_;
     const Entry *current_ = nullptr;    // of the cursor
+    Cursor cursor_;
 };
 
 }  // namespace asim

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,7 @@ public:
 
     // The head has left the queue.
     void release(Pipe pipe, uint32_t others) {
-        for (; others != 0; others &= others - 1) of(pipe).follows[lowest(others)].pop();
+        if (others != 0) of(pipe).follows.pop();
     }
 
     // When all that has not finished by `now` and that an access of the scalar unit must follow ends: 0 if it need not follow
@@ -45,17 +46,22 @@ public:
     std::optional<double> end_before(const Entry &access, double now);
 
 private:
-    struct Range {
-        uint64_t begin : 63;
-        uint64_t written : 1;
-        uint32_t bytes;
-        uint32_t number;            // of the instruction
+    static constexpr size_t kHostLineBytes = 64;    // what is used together shares lines of the host's cache
+    static constexpr uint32_t kNone = ~0u;
 
-        uint64_t end() const { return begin + bytes; }
-        bool conflicts(const Range &other) const { return begin < other.end() && other.begin < end() && (written | other.written) != 0; }
+    struct Range {
+        uint64_t begin = 0;
+        uint64_t end = 0;
+        uint32_t number = 0;        // of the instruction
+        bool written = false;
+
+        Range() = default;
+        Range(const Operand &operand, bool writes, uint32_t instruction)
+            : begin(operand.address), end(operand.address + operand.extent_bytes), number(instruction), written(writes) {}
+        bool conflicts(const Range &other) const { return begin < other.end && other.begin < end && (written || other.written); }
     };
     // What the instructions of one pipe touch in one memory, in their order.
-    class Ranges {
+    class alignas(kHostLineBytes) Ranges {
     public:
         // Adds one, and forgets those of instructions before `unfinished` from time to time.
         void add(const Range &range, uint32_t unfinished);
@@ -65,33 +71,35 @@ private:
         uint32_t behind_latest(const Range &range, uint32_t from) const;
 
     private:
-        static constexpr size_t kFewest = 16;
+        static constexpr uint32_t kFewest = 32;
 
         void forget(uint32_t unfinished);
         void widen(const Range &range) {
-            lowest_ = std::min<uint64_t>(lowest_, range.begin);
-            highest_ = std::max(highest_, range.end());
+            lowest_ = std::min(lowest_, range.begin);
+            highest_ = std::max(highest_, range.end);
         }
 
         uint64_t lowest_ = ~0ull;   // all lie from here
         uint64_t highest_ = 0;      // to here
-        size_t kept_ = kFewest;     // when there are so many, some are forgotten
-        std::vector<Range> all_;
+        uint32_t count_ = 0;
+        uint32_t capacity_ = 0;
+        Range latest_;              // the last of them, which is looked at most
+        std::unique_ptr<Range[]> all_;
     };
     struct End {
         double time;
         double with_unit_flag;      // what a copy with the unit flag may not start before
     };
     using Numbers = std::array<uint32_t, 8>;                // by pipe; a vector of the host
-    struct OfPipe {
-        Numbers followed{};         // by pipe: those before it are followed by something in the queue, or were
+    struct alignas(kHostLineBytes) OfPipe {
         uint32_t issued = 0;        // how many
         uint32_t ended = 0;         // how many of them have an end
         uint32_t kept = 0;          // the first of those whose ends are still known
-        uint32_t awaits = 0;        // pipe and number of what its head waits for
         uint32_t awaits_number = 0;
         Ring<End> ends;
-        std::array<Ring<uint32_t>, kPipeCount> follows;     // of its queue: the number of each that has to be followed, by pipe
+        Ring<Numbers> follows;      // of those in its queue that follow others: their numbers, by pipe, or kNone
+        Numbers followed{};         // by pipe: those before it are followed by something in the queue, or were
+        uint32_t awaits = 0;        // pipe and number of what its head waits for
 
         const End &end(uint32_t number) const { return ends[number - kept]; }
     };
@@ -102,13 +110,14 @@ private:
     OfPipe &of(Pipe pipe) { return pipes_[static_cast<size_t>(pipe)]; }
     void pass(double now);
     uint32_t find_latest(const Range &range, uint64_t space, Pipe pipe, Numbers &from) const;
+    static uint32_t first_followed(const OfPipe &queue, uint32_t pipe);
     void forget_ends(uint32_t pipe);
 
-    Numbers past_{};                                        // how many of each pipe have an end that is past
-    std::array<OfPipe, kPipeCount> pipes_;
+    alignas(kHostLineBytes) Numbers past_{};                // how many of each pipe have an end that is past
+    std::array<uint8_t, kSpaceCount> pipes_in_{};           // that have touched a memory, one bit each
     uint32_t ending_ = 0;                                   // pipes with ends that are not past, one bit each
+    std::array<OfPipe, kPipeCount> pipes_;
     std::array<RangesOfPipes, kSpaceCount> ranges_;         // by memory
-    std::array<uint32_t, kSpaceCount> pipes_in_{};          // that have touched a memory, one bit each
 };
 
 }  // namespace asim

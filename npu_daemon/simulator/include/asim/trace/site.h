@@ -24,9 +24,20 @@ constexpr double kUnknownCycles = -1;
 constexpr uint64_t kAddressMask = (1ull << 56) - 1;
 constexpr uint8_t kScalarChanged = 1u << kMaxOperands;
 
+// What of a record has to be looked at, beside its own work.
+enum class RecordKind : uint8_t {
+    Flag,           // SetFlag and WaitFlag
+    Copy,           // of global memory
+    Access,         // of the scalar unit
+    Ordering,       // vector instructions, barriers: what the vector pipe works in the order of
+    Other
+};
+
 struct Entry {
     Record record;
     Pipe pipe = Pipe::S;                        // that takes it; S for what the scalar unit does itself
+    RecordKind kind = RecordKind::Other;
+    uint8_t known = 0;                          // operands all of whose bytes it touches, one bit each
     uint16_t flag = 0;                          // of SetFlag and WaitFlag: those of a block are numbered by its reader, from 1 on
     uint16_t next = kNoSite;                    // the site that followed last time
     Operand operands[kMaxOperands];
@@ -36,6 +47,8 @@ struct Entry {
     Entry &operator=(const Entry &other) {
         record = other.record;
         pipe = other.pipe;
+        kind = other.kind;
+        known = other.known;
         flag = other.flag;
         next = other.next;
         for (uint32_t i = 0; i < record.operands; ++i) operands[i] = other.operands[i];
@@ -43,12 +56,12 @@ struct Entry {
     }
 };
 
-// What is read again and again lies in front: a line of the host's cache holds it for most sites.
+// What is read again and again lies in front: a line of the host's cache holds it for most sites, one more the steps.
 struct alignas(64) Site {
     double scalar_cycles = kUnknownCycles;      // of its scalar work, where a reader prices it
     Entry entry;                                // as it was last time
-    uint64_t steps[kMaxOperands][2] = {};       // of its addresses: the last step, and the one before
     ScalarCounts scalar{};
+    alignas(64) uint64_t steps[kMaxOperands][2] = {};   // of its addresses: the last step, and the one before
 
     uint64_t foreseen(uint32_t operand) const { return (entry.operands[operand].address + steps[operand][1]) & kAddressMask; }
 

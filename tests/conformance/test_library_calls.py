@@ -321,20 +321,25 @@ def test_softmax_of_rows_in_two_pieces(machine: Machine) -> None:
     np.testing.assert_array_equal(blocks, np.repeat(whole.max(axis=1)[:, None], 8, axis=1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("only_sums", [False, True])
-def test_softmax_gradient(machine: Machine, only_sums: bool) -> None:
+@pytest.mark.parametrize("scratch", [2 * 1024, 12 * 1024])
+def test_softmax_gradient(machine: Machine, scratch: int, only_sums: bool, dtype: str) -> None:
     rows, stride, columns = 10, 80, 75
-    value, slope = numbers("float32", rows * stride) / 500, numbers("float32", rows * stride)[::-1] / 400
+    value, slope = numbers(dtype, rows * stride) / 500, numbers(dtype, rows * stride)[::-1] / 400
+    value, slope = value.astype(dtype), slope.astype(dtype)
     machine.reset()
     machine.put(SRC, value)
     machine.put(OTHER, slope)
-    machine.call("SoftmaxGrad", DST, OTHER, SRC, only_sums, rows, stride, columns, TMP, 12 * 1024)
+    machine.call(f"SoftmaxGrad {dtype}", DST, OTHER, SRC, only_sums, rows, stride, columns, TMP, scratch)
     y, dy = (array.reshape(rows, stride)[:, :columns].astype(np.float64) for array in (value, slope))
     sums = (y * dy).sum(axis=1, keepdims=True)
-    width = 8 if only_sums else stride
-    result = machine.view(DST, "float32", rows * width).reshape(rows, width)
-    expected = np.repeat(sums, 8, axis=1) if only_sums else (dy - sums) * y
-    np.testing.assert_allclose(result[:, : expected.shape[1]], expected, rtol=1e-5, atol=1e-5)
+    block = 32 // np.dtype(dtype).itemsize
+    width = block if only_sums else stride
+    result = machine.view(DST, dtype, rows * width).reshape(rows, width)
+    expected = np.repeat(sums, block, axis=1) if only_sums else (dy - sums) * y
+    tolerance = 1e-5 if dtype == "float32" else 1e-3
+    np.testing.assert_allclose(result[:, : expected.shape[1]], expected, rtol=tolerance, atol=tolerance)
 
 
 def test_softmax_names_the_scratch_it_needs(machine: Machine) -> None:

@@ -256,8 +256,10 @@ def _others() -> Iterator[Trial]:
     for pair in _pair("SoftMaxFlashV2", "matrix, 4, 4, true"):
         operands = (A, D, E, B, C, D, E, 1, *rows)
         yield Trial(pair.partition("(")[0], "library", "SoftmaxFlashV2", _qualified(pair), operands)
-    for pair in _pair("SoftMaxGrad", "matrix, 4, false, false"):
-        yield Trial(pair.partition("(")[0], "library", "SoftmaxGrad", _qualified(pair), (A, C, B, 0, *rows))
+    for dtype in ("float32", "float16"):
+        for pair in _pair("SoftMaxGrad", f"matrix, {BYTES[dtype]}, false, false"):
+            call = f"SoftmaxGrad {dtype}"
+            yield Trial(pair.partition("(")[0], "library", call, _qualified(pair), (A, C, B, 0, *rows))
     for dtype, scale in (("float32", "float32"), ("bfloat16", "bfloat16"), ("float16", "uint64")):
         sizes = "AscendC::GetAscendDequantMaxMinTmpSize(matrix, 4, most, least);"
         operands = (A, B, C, ROWS, COLUMNS, COLUMNS - 5, TMP, "bytes")

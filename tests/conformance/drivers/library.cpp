@@ -132,12 +132,15 @@ const Register g_softmax_piece("SoftmaxFlashV2", [](Arguments a) {
 });
 
 // Arguments: dst, grad, src, only sums, rows, stride, columns, scratch and its bytes; the shape is noted for the source.
-const Register g_softmax_gradient("SoftmaxGrad", [](Arguments a) {
+template <typename T>
+void softmax_gradient(Arguments a) {
     const uint32_t padded[] = {uint32_t(a[4]), uint32_t(a[5])}, original[] = {uint32_t(a[4]), uint32_t(a[6])};
-    const auto src = tensor<float>(a[2]);
+    const auto src = tensor<T>(a[2]);
     src.SetShapeInfo(AscendC::ShapeInfo(2, padded, 2, original, AscendC::DataFormat::ND));
-    AscendC::SoftmaxGrad<float>(tensor<float>(a[0]), tensor<float>(a[1]), src, bytes_at(a[7], a[8]), SoftMaxTiling{}, a[3] != 0);
-});
+    AscendC::SoftmaxGrad<T>(tensor<T>(a[0]), tensor<T>(a[1]), src, bytes_at(a[7], a[8]), SoftMaxTiling{}, a[3] != 0);
+}
+const Register g_gradient_of_floats("SoftmaxGrad float32", softmax_gradient<float>);
+const Register g_gradient_of_halves("SoftmaxGrad float16", softmax_gradient<half>);
 
 const bool g_registered = register_softmax<half>() && register_softmax<float>() && register_rows<half>() && register_rows<float>() && register_rows<int32_t>() &&
                           register_sums<half>() && register_sums<float>() && register_sorting<half>() &&

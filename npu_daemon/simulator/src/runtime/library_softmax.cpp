@@ -30,9 +30,10 @@ uint32_t wide_row_bytes(uint32_t columns) {
     return (columns * static_cast<uint32_t>(sizeof(float)) + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
 }
 
-Group split(Scratch scratch, uint32_t columns, bool converts) {
+// With `wide_rows` rows of floats beside each row of the operands.
+Group split(Scratch scratch, uint32_t columns, uint32_t wide_rows) {
     const uint32_t partial_bytes = std::max(kRepeatBytes, wide_row_bytes((columns + kLanes - 1) / kLanes));
-    const uint32_t wide_bytes = converts ? wide_row_bytes(columns) : 0;
+    const uint32_t wide_bytes = wide_rows * wide_row_bytes(columns);
     const uint64_t numbers = kUbBlockBytes + kRepeatBytes + uint64_t{partial_bytes}, needed = numbers + wide_bytes;
     if (needed > scratch.bytes) {
         fault(FaultKind::RuntimeFault, "SoftMax", "the temporary buffer has %u bytes, but the call needs at least %llu",
@@ -121,8 +122,9 @@ void for_each_group(Matrix shape, uint32_t stride, Work work) {
 }  // namespace
 
 void softmax_piece(uint8_t *dst, const uint8_t *src, SoftmaxPieces pieces, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
     check_rows("SoftmaxFlashV2", shape.rows, std::max(shape.columns, stride));
-    const Group group = split(scratch, shape.columns, false);
+    const Group group = split(scratch, shape.columns, 0);
     for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
         uint8_t *const from = const_cast<uint8_t *>(src) + offset, *const to = dst + offset;
         const uint32_t row_bytes = stride * sizeof(float);
@@ -153,10 +155,11 @@ void softmax_piece(uint8_t *dst, const uint8_t *src, SoftmaxPieces pieces, Matri
     });
 }
 
-void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
-                      Scratch scratch) {
-    check_rows("SoftmaxGrad", shape.rows, std::max(shape.columns, stride));
-    const Group group = split(scratch, shape.columns, true);
+namespace {
+
+void gradient_of_floats(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
+                        Scratch scratch) {
+    const Group group = split(scratch, shape.columns, 1);
     for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
         uint8_t *const slope = const_cast<uint8_t *>(grad) + offset, *const value = const_cast<uint8_t *>(src) + offset;
         const Shape row_shape = Shape::first(shape.columns);
@@ -178,13 +181,53 @@ void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, boo
     });
 }
 
+// Half rows and slopes in float, and a third row for what is computed of the two.
+void gradient_of_halves(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
+                        Scratch scratch) {
+    const Group group = split(scratch, shape.columns, 3);
+    const Shape row_shape = Shape::first(shape.columns);
+    const uint64_t wide = wide_row_bytes(shape.columns), row_bytes = uint64_t{stride} * sizeof(half);
+    uint8_t *const value = group.wide, *const slope = value + group.rows * wide, *const work = slope + group.rows * wide;
+    for (uint32_t done = 0; done < shape.rows; done += group.rows) {
+        const uint32_t rows = std::min(group.rows, shape.rows - done);
+        for (uint32_t row = 0; row < rows; ++row) {
+            const uint64_t from = (done + row) * row_bytes, at = row * wide;
+            cast<float, half>({value + at}, {const_cast<uint8_t *>(src) + from}, RoundMode::CAST_NONE, row_shape);
+            cast<float, half>({slope + at}, {const_cast<uint8_t *>(grad) + from}, RoundMode::CAST_NONE, row_shape);
+            binary<Op::Mul, float>({work + at}, {value + at}, {slope + at}, row_shape);
+            reduce_row(Reduction::Sum, group.values + row * sizeof(float), work + at, shape.columns, group.partial);
+        }
+        publish<half>(group, only_sums ? dst + uint64_t{done} * kUbBlockBytes : nullptr, rows);
+        for (uint32_t row = 0; row < rows && !only_sums; ++row) {
+            const uint64_t at = row * wide;
+            with_block<Op::Sub>(work + at, slope + at, group.blocks + row * kUbBlockBytes, shape.columns);
+            binary<Op::Mul, float>({work + at}, {work + at}, {value + at}, row_shape);
+            cast<half, float>({dst + (done + row) * row_bytes}, {work + at}, RoundMode::CAST_ROUND, row_shape);
+        }
+    }
+}
+
+}  // namespace
+
+template <typename T>
+void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
+                      Scratch scratch) {
+    const LibraryCall call;
+    check_rows("SoftmaxGrad", shape.rows, std::max(shape.columns, stride));
+    if constexpr (std::is_same_v<T, half>) gradient_of_halves(dst, grad, src, only_sums, shape, stride, scratch);
+    else gradient_of_floats(dst, grad, src, only_sums, shape, stride, scratch);
+}
+
+template void softmax_gradient<half>(uint8_t *, const uint8_t *, const uint8_t *, bool, Matrix, uint32_t, Scratch);
+template void softmax_gradient<float>(uint8_t *, const uint8_t *, const uint8_t *, bool, Matrix, uint32_t, Scratch);
+
 namespace {
 
 template <typename T>
 void softmax_values(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     constexpr bool converts = std::is_same_v<T, half>;
     check_rows("SoftMax", shape.rows, std::max(shape.columns, stride));
-    const Group group = split(scratch, shape.columns, converts);
+    const Group group = split(scratch, shape.columns, converts ? 1 : 0);
     for (uint32_t done = 0; done < shape.rows; done += group.rows) {
         const Matrix part{std::min(group.rows, shape.rows - done), shape.columns};
         const uint64_t offset = uint64_t{done} * stride * sizeof(T), reduced = uint64_t{done} * kUbBlockBytes;

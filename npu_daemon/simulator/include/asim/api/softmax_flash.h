@@ -1,4 +1,4 @@
-// Softmax of rows that come in pieces, and the gradient of softmax: float, ND.
+// Softmax of rows that come in pieces, of float, and the gradient of softmax: ND.
 #pragma once
 #include "asim/api/cube_tiling.h"
 #include "asim/api/softmax.h"
@@ -68,9 +68,10 @@ template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGrad(const LocalTensor<T> &dst, const LocalTensor<T> &grad, const LocalTensor<T> &src,
                                    const LocalTensor<uint8_t> &sharedTmpBuffer, const SoftMaxTiling &tiling, bool isFront = false,
                                    const SoftMaxShapeInfo &shape = {}) {
-    static_assert(std::is_same_v<T, float> && !isDataFormatNZ, "SoftmaxGrad is simulated for ND tensors of float");
+    require_math_type<T>();
+    static_assert(!isDataFormatNZ, "SoftmaxGrad is simulated for ND tensors");
     const SoftmaxRows rows = rows_of(src, tiling, shape);
-    asim::softmax_gradient(dst.bytes(), grad.bytes(), src.bytes(), isFront, rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
+    asim::softmax_gradient<T>(dst.bytes(), grad.bytes(), src.bytes(), isFront, rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
 }
 template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
 __aicore__ inline void SoftmaxGrad(const LocalTensor<T> &dst, const LocalTensor<T> &grad, const LocalTensor<T> &src,

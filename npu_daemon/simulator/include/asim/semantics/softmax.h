@@ -21,8 +21,9 @@ struct SoftmaxPieces {
 };
 ASIM_API void softmax_piece(uint8_t *dst, const uint8_t *src, SoftmaxPieces pieces, Matrix shape, uint32_t stride, Scratch scratch);
 
-// dst = (grad - sum of grad * src over the row) * src, or only the sums, one data block per row.
+// dst = (grad - sum of grad * src over the row) * src, or only the sums, one data block per row; half in float.
+template <typename T>
 ASIM_API void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
-                      Scratch scratch);
+                               Scratch scratch);
 
 }  // namespace asim

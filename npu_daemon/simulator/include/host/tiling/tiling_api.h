@@ -37,9 +37,10 @@ inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, 
 inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource) {
     return GetSoftMaxMinTmpSize(shape, typeSize, isReuseSource);
 }
-// The gradient also keeps products of a row: as much as half tensors in float.
-inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &shape, uint32_t, bool isReuseSource, bool) {
-    return GetSoftMaxMinTmpSize(shape, 2, isReuseSource);
+// The gradient also keeps products of a row: as much as half tensors in float, and of half both operands in float.
+inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource, bool) {
+    const uint32_t numbers = GetSoftMaxMinTmpSize(shape, 4, isReuseSource), with_rows = GetSoftMaxMinTmpSize(shape, 2, isReuseSource);
+    return typeSize == 2 ? numbers + 3 * (with_rows - numbers) : with_rows;
 }
 inline uint32_t GetSoftMaxGradMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource, bool isFront) {
     return GetSoftMaxGradMinTmpSize(shape, typeSize, isReuseSource, isFront);

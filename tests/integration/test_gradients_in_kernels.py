@@ -1,0 +1,34 @@
+"""Softmax gradients and pieces in a kernel: their instructions are ordered like those of one call."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import Workbench
+
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+
+ADD = "AscendC::Add(yLocal, x1Local, x2Local, count);"
+PIECE = (
+    "AscendC::SoftmaxFlashV2<T>(yLocal, yLocal[256], yLocal[512], x1Local, yLocal[768], yLocal[1024], "
+    "yLocal[1280], SoftMaxTiling{}, {8, 32, 8, 32});"
+)
+GRADIENT = "AscendC::SoftmaxGrad<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, false, {8, 32, 8, 32});"
+SUMS = "AscendC::SoftmaxGradFront<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, {8, 32, 8, 32});"
+
+
+@pytest.mark.parametrize(
+    ("case", "call"),
+    [
+        ("fp16_8192x2048", GRADIENT),
+        ("fp16_8192x2048", SUMS),
+        ("fp32_2048x1024", GRADIENT),
+        ("fp32_2048x1024", PIECE),
+    ],
+)
+def test_a_call_needs_no_barriers_of_the_kernel(
+    simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory, case: str, call: str
+) -> None:
+    bench = Workbench(simulator, tmp_path_factory.mktemp("data"), "add", case)
+    result = bench.evaluate(bench.edited(kernel={ADD: call}))
+    assert result.status is Status.INCORRECT, [str(each) for each in result.all_diagnostics]

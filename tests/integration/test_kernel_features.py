@@ -19,6 +19,23 @@ BLOCK_DIM = "context->SetBlockDim(blockDim);"
 OUTPUT = 'this->Output("y")'
 ADDS_UP = {COPY_OUT: "AscendC::SetAtomicAdd<T>(); " + COPY_OUT}
 
+# All tiles but the first with the buffers of a pool in the place of the one that the first tile had.
+POOLS = {
+    "AscendC::TPipe pipe;": "AscendC::TPipe pipe; "
+    "AscendC::TBufPool<AscendC::TPosition::VECCALC> whole; "
+    "AscendC::TBufPool<AscendC::TPosition::VECCALC> first, second;",
+    INIT: "const uint32_t bytes = 3 * (tileLength * sizeof(T) + 32); pipe.InitBufPool(whole, 2 * bytes); "
+    "whole.InitBufPool(first, bytes); whole.InitBufPool(second, bytes, first); first.InitBuffer(inQueueX1",
+    "pipe.InitBuffer(inQueueX2": "first.InitBuffer(inQueueX2",
+    "pipe.InitBuffer(outQueueY": "first.InitBuffer(outQueueY",
+}
+NEXT_TILE = "            CopyIn(offset, count);"
+SWITCH = "if (offset == this->tileLength) {{ {} " + "".join(
+    f"second.InitBuffer({queue}, BUFFER_NUM, this->tileLength * sizeof(T)); "
+    for queue in ("inQueueX1", "inQueueX2", "outQueueY")
+)
+SWITCH += "}} " + NEXT_TILE
+
 
 @pytest.fixture(scope="module")
 def bench(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Workbench:
@@ -52,6 +69,32 @@ def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workben
 def test_a_queue_may_begin_in_global_memory(bench: Workbench) -> None:
     begins = QUEUE.replace("TQue<", "TQueBind<AscendC::TPosition::GM, ")
     assert bench.latency_us(kernel={QUEUE: begins}) == bench.latency_us()
+
+
+def test_pools_share_their_memory_from_stage_to_stage(bench: Workbench) -> None:
+    bench.latency_us(kernel=POOLS | {NEXT_TILE: SWITCH.format("first.Reset();")})
+
+
+@pytest.mark.parametrize(
+    ("edits", "message"),
+    [
+        ({NEXT_TILE: SWITCH.format("")}, "race"),
+        (
+            {NEXT_TILE: SWITCH.format("second.Reset();")},
+            "the pool has no memory: call InitBufPool for it first",
+        ),
+        ({"VECCALC> first": "VECCALC, 2> first"}, "the pool holds at most 2 buffers and has 2"),
+        ({"uint32_t bytes = 3": "uint32_t bytes = 2"}, "pool overflow"),
+        ({"whole.InitBufPool(first, bytes)": "whole.InitBufPool(first, 9 * bytes)"}, "pool overflow"),
+    ],
+)
+def test_pools_have_bounds(bench: Workbench, edits: dict[str, str], message: str) -> None:
+    kernel = POOLS | {key: text for key, text in edits.items() if key == NEXT_TILE}
+    for key, text in edits.items() - {(NEXT_TILE, edits.get(NEXT_TILE, ""))}:
+        kernel = {place: inserted.replace(key, text) for place, inserted in kernel.items()}
+    result = bench.evaluate(bench.edited(kernel=kernel))
+    assert result.status is Status.RUNTIME_FAULT
+    assert message in str(result.all_diagnostics[0])
 
 
 def test_outputs_are_filled_at_launch_if_the_tiling_asks_for_it(bench: Workbench) -> None:

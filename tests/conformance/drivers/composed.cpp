@@ -82,6 +82,11 @@ bool register_norms() {
         AscendC::LayerNorm<T, T>(tensor<T>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]),
                                  tensor<T>(a[5]), static_cast<float>(scalar<T>(a[12])), bytes_at(a[10], a[11]), para, tiling);
     });
+    Register("Normalize" + type, [](Arguments a) {
+        const AscendC::NormalizePara para{uint32_t(a[6]), uint32_t(a[8]), uint32_t(a[7])};
+        AscendC::Normalize<T, T>(tensor<T>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]),
+                                 tensor<T>(a[5]), bytes_at(a[10], a[11]), static_cast<float>(scalar<T>(a[12])), para);
+    });
     Register("RmsNorm" + type, [](Arguments a) {
         RmsNormTiling tiling{};
         tiling.bLength = a[6];
@@ -193,7 +198,8 @@ bool register_flags() {
     });
     FLAGS(ReduceAll, AR) FLAGS(ReduceAll, RA) FLAGS(ReduceAny, AR) FLAGS(ReduceAny, RA)
     if constexpr (std::is_same_v<T, float>) {
-        FLAGS(ReduceProd, AR) FLAGS(ReduceProd, RA)
+        FLAGS(ReduceProd, AR) FLAGS(ReduceProd, RA) FLAGS(ReduceSum, AR) FLAGS(ReduceSum, RA) FLAGS(ReduceMean, AR)
+        FLAGS(ReduceMean, RA) FLAGS(ReduceMax, AR) FLAGS(ReduceMax, RA) FLAGS(ReduceMin, AR) FLAGS(ReduceMin, RA)
     }
     return true;
 }
@@ -201,6 +207,26 @@ bool register_flags() {
 // Arguments: dst, src0, src1, scratch, bytes, elements.
 const Register g_xor_sum("ReduceXorSum", [](Arguments a) {
     AscendC::ReduceXorSum<int16_t>(tensor<int16_t>(a[0]), tensor<int16_t>(a[1]), tensor<int16_t>(a[2]), bytes_at(a[3], a[4]), uint32_t(a[5]));
+});
+const Register g_xor("Xor int16", [](Arguments a) {
+    AscendC::Xor(tensor<int16_t>(a[0]), tensor<int16_t>(a[1]), tensor<int16_t>(a[2]), bytes_at(a[3], a[4]), uint32_t(a[5]));
+});
+
+// Arguments: mean, variance, means, variances, counts or 0, scratch, bytes, values, head count and length, tail count and length,
+// how many values there are in all, as bits of float.
+const Register g_welford_finalize("WelfordFinalize", [](Arguments a) {
+    AscendC::WelfordFinalizePara para{};
+    para.rnLength = static_cast<uint32_t>(a[8]);
+    para.abLength = static_cast<uint32_t>(a[7]);
+    para.headCount = static_cast<uint32_t>(a[8]);
+    para.headCountLength = static_cast<uint32_t>(a[9]);
+    para.tailCount = static_cast<uint32_t>(a[10]);
+    para.tailCountLength = static_cast<uint32_t>(a[11]);
+    para.abRec = 1.0f / static_cast<float>(a[7]);
+    para.rRec = 1.0f / scalar<float>(a[12]);
+    const auto mean = tensor<float>(a[0]), variance = tensor<float>(a[1]), means = tensor<float>(a[2]), variances = tensor<float>(a[3]);
+    if (a[4] == 0) return AscendC::WelfordFinalize(mean, variance, means, variances, bytes_at(a[5], a[6]), para);
+    AscendC::WelfordFinalize<false>(mean, variance, means, variances, tensor<int32_t>(a[4]), bytes_at(a[5], a[6]), para);
 });
 
 // Arguments: dst, src0, src1, elements.

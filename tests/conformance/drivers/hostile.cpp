@@ -153,6 +153,16 @@ const Register g_queue_ask("queue_count", [](Arguments a) {
 });
 const Register g_buffer("allocate_buffer", [](Arguments a) { allocate_buffer(number<Space>(a[0]), number<uint32_t>(a[1])); });
 
+// Arguments: base, space, bytes, used bytes, buffers of the pool, buffers and bytes of each.
+BufferPool pool_of(Arguments a) {
+    return {at(a[0]), number<Space>(a[1]), number<uint32_t>(a[2]), number<uint32_t>(a[3]), number<uint32_t>(a[4]), 4};
+}
+const Register g_pool("allocate_pool", [](Arguments a) { allocate_pool(number<Space>(a[0]), number<uint32_t>(a[1])); });
+const Register g_pool_next("pool_next", [](Arguments a) { pool_next(pool_of(a), number<uint32_t>(a[5]), number<uint32_t>(a[6])); });
+const Register g_queue_in_pool("queue_init_in_pool", [](Arguments a) {
+    queue_init_in_pool(0, {Pipe::MTE2, Pipe::V, Space::Ub, 2}, number<uint32_t>(a[5]), number<uint32_t>(a[6]), pool_of(a));
+});
+
 const Register g_load_ub("load_ub", [](Arguments a) { load_ub(at(a[0]), number<uint32_t>(a[1])); });
 const Register g_store_ub("store_ub", [](Arguments a) { store_ub(at(a[0]), 1, number<uint32_t>(a[1])); });
 const Register g_load_of_gm("load_gm", [](Arguments a) { load_gm(at(a[0]), number<uint32_t>(a[1])); });

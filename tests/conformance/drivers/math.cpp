@@ -41,6 +41,16 @@ bool register_math() {
         asim::block().ub_used_bytes = static_cast<uint32_t>(a[2]);
         AscendC::Silu(tensor<T>(a[0]), tensor<T>(a[1]), static_cast<uint32_t>(a[4]));
     });
+    Register("Swish " + type_name<T>(), [](Arguments a) {
+        asim::block().ub_used_bytes = static_cast<uint32_t>(a[2]);
+        AscendC::Swish(tensor<T>(a[0]), tensor<T>(a[1]), static_cast<uint32_t>(a[4]), static_cast<T>(1.5f));
+    });
+    Register("ClampMax " + type_name<T>(), [](Arguments a) {
+        AscendC::ClampMax(tensor<T>(a[0]), tensor<T>(a[1]), scratch<T>(a[2], a[3]), static_cast<T>(0.5f), static_cast<uint32_t>(a[4]));
+    });
+    Register("ClampMin " + type_name<T>(), [](Arguments a) {
+        AscendC::ClampMin(tensor<T>(a[0]), tensor<T>(a[1]), scratch<T>(a[2], a[3]), static_cast<T>(0.5f), static_cast<uint32_t>(a[4]));
+    });
     return true;
 }
 

@@ -122,8 +122,10 @@ void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scra
     if (shape.columns == 0) return;
     const uint32_t bytes = blocks_of<Bits>(shape.columns) * kUbBlockBytes;
     const bool packed = bytes == shape.columns * sizeof(Bits);
-    const uint32_t at_once = packed ? shape.rows : scratch.bytes / bytes;
-    if (at_once == 0) too_little("BroadCast", scratch, bytes);
+    uint32_t at_once = packed ? shape.rows : std::min(shape.rows, scratch.bytes / bytes);
+    constexpr uint32_t step = kUbBlockBytes / sizeof(Bits);     // rows that end at a data block, whatever their length
+    if (at_once < shape.rows && uint64_t{at_once} * shape.columns % step != 0) at_once = at_once / step * step;
+    if (at_once == 0) too_little("BroadCast", scratch, uint64_t{bytes} * std::min(shape.rows, step));
     for (uint32_t done = 0; done < shape.rows;) {
         const uint32_t rows = std::min(shape.rows - done, at_once);
         uint8_t *to = dst + uint64_t{done} * shape.columns * sizeof(Bits);

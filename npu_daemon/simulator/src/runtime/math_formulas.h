@@ -12,9 +12,19 @@ namespace asim {
 template <Function F>
 struct Formula;
 
+// Of float in one round and without scratch, whatever buffer the call gets (asc-devkit, adv_api/detail/math).
+template <Function F, typename T>
+constexpr bool needs_no_scratch = std::is_same_v<T, float> && (F == Function::Floor || F == Function::Round || F == Function::Rint ||
+                                                               F == Function::Log2 || F == Function::Log10);
+
 // Returns how many elements are a chunk.
 template <Function F, typename T>
 uint32_t math_native(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+    if constexpr (needs_no_scratch<F, T>) {
+        const Steps<T> all(count);
+        Formula<F>::apply(all, reinterpret_cast<T *>(dst), reinterpret_cast<const T *>(src), Pieces<T>{}, parameter);
+        return count;
+    }
     const Pieces<T> pieces = divide<T>(Formula<F>::name, scratch, std::max(Formula<F>::pieces, 1u), count);
     for (uint32_t done = 0; done < count; done += pieces.elems) {
         const Steps<T> steps(std::min(pieces.elems, count - done));

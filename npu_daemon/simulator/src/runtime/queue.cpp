@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "asim/check/check.h"
 #include "asim/machine/block.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/fault.h"
@@ -119,7 +120,47 @@ void reset_buffers() {
     reset_local();
 }
 
-void Queue::init(uint32_t buffers, uint64_t bytes_each) {
+uint8_t *allocate_pool(Space space, uint32_t bytes) {
+    require_pipe();
+    check_space(space);
+    count_accesses(kInitAccesses);
+    return space == Space::Ub ? take_queue_ub(bytes) : allocate_local(space, bytes);
+}
+
+namespace {
+
+void check_pool(const BufferPool &pool) {
+    if (pool.base == nullptr) {
+        fault(FaultKind::RuntimeFault, "InitBuffer", "the pool has no memory: call InitBufPool for it first, also after its Reset");
+    }
+    check_space(pool.space);
+    const LocalMemory &memory = block().memories[static_cast<int>(pool.space)];
+    const uint8_t *const begin = pool.space == Space::Ub ? block().ub : memory.base;
+    const uint64_t bytes = pool.space == Space::Ub ? block().ub_bytes : memory.bytes;
+    const auto offset = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pool.base) - reinterpret_cast<uintptr_t>(begin));
+    if (offset <= bytes && pool.bytes <= bytes - offset && pool.used_bytes <= pool.bytes) return;
+    fault(FaultKind::RuntimeFault, "InitBuffer", "the pool does not lie in %s", memory_name(pool.space));
+}
+
+}  // namespace
+
+uint8_t *pool_next(BufferPool pool, uint32_t buffers, uint32_t bytes_each) {
+    require_pipe();
+    check_pool(pool);
+    if (buffers > 0 && uint64_t{pool.buffers} + buffers > pool.most_buffers) {
+        fault(FaultKind::RuntimeFault, "InitBuffer",
+              "the pool holds at most %u buffers and has %u: declare it with a larger bufIDSize, up to 16", pool.most_buffers, pool.buffers);
+    }
+    const uint64_t taken = round_to_block(bytes_each) * std::max(buffers, 1u);
+    if (taken > pool.bytes - pool.used_bytes) {
+        fault(FaultKind::RuntimeFault, "InitBuffer", "pool overflow: %llu bytes asked for, %u of %u already taken",
+              static_cast<unsigned long long>(taken), pool.used_bytes, pool.bytes);
+    }
+    count_accesses(kInitAccesses + buffers * kInitBufferAccesses);
+    return pool.base + pool.used_bytes;
+}
+
+void Queue::init(uint32_t buffers, uint64_t bytes_each, uint8_t *pooled) {
     if (buffers == 0 || buffers > kMaxQueueBuffers) {
         fault(FaultKind::RuntimeFault, "InitBuffer", "a queue holds 1 to %u buffers, got %u", kMaxQueueBuffers, buffers);
     }
@@ -127,7 +168,8 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each) {
     next_ = queued_count_ = 0;
     buffers_.clear();
     for (uint32_t i = 0; i < buffers; ++i) {
-        uint8_t *base = shape_.space == Space::Ub ? take_queue_ub(bytes_each_) : allocate_local(shape_.space, bytes_each_);
+        uint8_t *base = pooled + i * bytes_each_;
+        if (pooled == nullptr) base = shape_.space == Space::Ub ? take_queue_ub(bytes_each_) : allocate_local(shape_.space, bytes_each_);
         buffers_.push_back({base, block().buffers++ % kBufferFlags, 0, State::Free});
     }
 }
@@ -220,7 +262,10 @@ Queue &queue_of(const char *call, uint32_t number) {
 
 }  // namespace
 
-uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_t bytes_each) {
+namespace {
+
+// The queue of that number, or a new one, without buffers; `number` becomes its own.
+Queue &renewed_queue(uint32_t &number, const QueueShape &shape) {
     require_pipe();
     check_pipes("InitBuffer", shape.producer, shape.consumer);
     check_space(shape.space);
@@ -230,9 +275,25 @@ uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_
         queues.emplace_back(shape);
         number = static_cast<uint32_t>(queues.size());
     }
+    return queues[number - 1] = Queue(shape);
+}
+
+}  // namespace
+
+uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_t bytes_each) {
+    Queue &queue = renewed_queue(number, shape);
     count_accesses(kInitAccesses + buffers * kInitBufferAccesses);
-    queues[number - 1] = Queue(shape);
-    queues[number - 1].init(buffers, bytes_each);
+    queue.init(buffers, bytes_each);
+    return number;
+}
+
+uint32_t queue_init_in_pool(uint32_t number, QueueShape shape, uint32_t buffers, uint32_t bytes_each, BufferPool pool) {
+    if (shape.space != pool.space) {
+        fault(FaultKind::RuntimeFault, "InitBuffer", "the queue's buffers belong into %s, but the pool lies in %s", memory_name(shape.space),
+              memory_name(pool.space));
+    }
+    Queue &queue = renewed_queue(number, shape);
+    queue.init(buffers, bytes_each, pool_next(pool, buffers, bytes_each));
     return number;
 }
 

@@ -124,6 +124,12 @@ public:
         number_ = asim::queue_init(number_, {kProducer, kConsumer, space_of(home), depth}, buffers, bytes_each);
         bytes_each_ = AlignUp(uint64_t{bytes_each}, uint64_t{asim::kUbBlockBytes});
     }
+    // Returns the queue's number.
+    uint32_t init_in(const asim::BufferPool &pool, uint32_t buffers, uint32_t bytes_each) {
+        number_ = asim::queue_init_in_pool(number_, {kProducer, kConsumer, space_of(home), depth}, buffers, bytes_each, pool);
+        bytes_each_ = AlignUp(uint64_t{bytes_each}, uint64_t{asim::kUbBlockBytes});
+        return number_;
+    }
 
 private:
     template <typename T>
@@ -180,6 +186,78 @@ private:
     uint64_t bytes_ = 0;
 };
 
+constexpr uint32_t defaultBufIDSize = 4;
+
+// Memory divided into buffers for one stage of a kernel. Another pool may lie in the same place: Reset waits for the buffers that were
+// freed, and afterwards the pool has no memory.
+template <TPosition position, uint32_t bufIDSize = defaultBufIDSize>
+class TBufPool {
+public:
+    static constexpr TPosition poolPos = position;
+    static constexpr bool isTbufPool = true;
+    static constexpr asim::Space space = space_of(position);
+    static_assert(space == asim::Space::Ub || space == asim::Space::L1, "a TBufPool lies in the unified buffer or in L1");
+    static_assert(bufIDSize <= 16, "a TBufPool holds at most 16 buffers");
+
+    TBufPool() = default;
+    TBufPool(const TBufPool &) = delete;
+    ~TBufPool() { Reset(); }
+
+    template <TPosition source, TPosition destination, int32_t depth, auto mask>
+    bool InitBuffer(TQueBind<source, destination, depth, mask> &queue, uint8_t buffers, uint32_t bytes_each) {
+        const uint32_t number = queue.init_in(pool_, buffers, bytes_each);
+        queues_[queue_count_++] = number;
+        take(buffers, bytes_each);
+        return true;
+    }
+    template <TPosition at>
+    bool InitBuffer(TBuf<at> &buffer, uint32_t bytes) {
+        static_assert(TBuf<at>::space == space, "a TBuf lies in the memory of its pool");
+        buffer.bind(asim::pool_next(pool_, 1, bytes), bytes);
+        take(1, bytes);
+        return true;
+    }
+    template <typename Pool>
+    bool InitBufPool(Pool &pool, uint32_t bytes) {
+        static_assert(Pool::space == space, "a pool lies in the memory of the one that it is taken from");
+        pool.bind(asim::pool_next(pool_, 0, bytes), bytes);
+        pool_.used_bytes += round_up(bytes);
+        return true;
+    }
+    template <typename Pool, typename Other>
+    bool InitBufPool(Pool &pool, uint32_t bytes, Other &shared) {
+        pool.share(shared, bytes);
+        return true;
+    }
+    void Reset() {
+        for (uint32_t i = 0; i < queue_count_; ++i) asim::queue_free_all_events(queues_[i]);
+        queue_count_ = 0;
+        pool_ = {};
+    }
+
+    void bind(uint8_t *base, uint32_t bytes) { pool_ = {base, space, round_up(bytes), 0, 0, bufIDSize}; }
+    // In the place of another pool, as long as that one is.
+    template <typename Other>
+    void share(const Other &other, uint32_t bytes) {
+        static_assert(Other::space == space, "pools that share memory lie in the same one");
+        asim::BufferPool whole = other.memory();
+        whole.used_bytes = 0;
+        bind(asim::pool_next(whole, 0, bytes), whole.bytes);
+    }
+    const asim::BufferPool &memory() const { return pool_; }
+
+private:
+    static constexpr uint32_t round_up(uint32_t bytes) { return AlignUp(bytes, asim::kUbBlockBytes); }
+    void take(uint32_t buffers, uint32_t bytes_each) {
+        pool_.buffers += buffers;
+        pool_.used_bytes += buffers * round_up(bytes_each);
+    }
+
+    asim::BufferPool pool_;
+    uint32_t queues_[bufIDSize] = {};       // their numbers; each has a buffer at least
+    uint32_t queue_count_ = 0;
+};
+
 class TPipe {
 public:
     TPipe() { Init(); }
@@ -207,6 +285,17 @@ public:
     template <TPosition position>
     bool InitBuffer(TBuf<position> &buffer, uint32_t bytes) {
         buffer.bind(asim::allocate_buffer(TBuf<position>::space, bytes), bytes);
+        return true;
+    }
+
+    template <typename Pool>
+    bool InitBufPool(Pool &pool, uint32_t bytes) {
+        pool.bind(asim::allocate_pool(Pool::space, bytes), bytes);
+        return true;
+    }
+    template <typename Pool, typename Other>
+    bool InitBufPool(Pool &pool, uint32_t bytes, Other &shared) {
+        pool.share(shared, bytes);
         return true;
     }
 

@@ -29,7 +29,8 @@ template <typename T, typename Scaled>
 void quantize(const LocalTensor<int8_t> &dst, const LocalTensor<uint8_t> &scratch, uint32_t count, uint32_t round_unit, Scaled scaled) {
     require_math_type<T>();
     const Pieces<T> piece = divide<T>(ComposedCall::AscendQuant, scratch, 2);
-    const uint32_t elems = round_unit > piece.elems ? piece.elems : piece.elems / round_unit * round_unit;
+    uint32_t elems = round_unit > piece.elems ? piece.elems : piece.elems / round_unit * round_unit;
+    if (elems % asim::kUbBlockBytes != 0) elems = piece.elems;      // results of a round begin at a data block
     in_rounds(count, elems, [&](uint32_t done, uint32_t number) {
         scaled(piece[0], done, number);
         to_bytes(dst[done], piece[0], piece[1].template ReinterpretCast<half>(), number);

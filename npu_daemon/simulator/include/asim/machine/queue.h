@@ -21,6 +21,22 @@ struct QueueShape {
 
 // Gives a queue its buffers, which must fit; returns its number. `queue` is the number that it had before.
 ASIM_API uint32_t queue_init(uint32_t queue, QueueShape shape, uint32_t buffers, uint32_t bytes_each);
+
+// Memory that a kernel divides into buffers itself, and what of it is taken. Pools may share their memory.
+struct BufferPool {
+    uint8_t *base = nullptr;
+    Space space = Space::Ub;
+    uint32_t bytes = 0;
+    uint32_t used_bytes = 0;
+    uint32_t buffers = 0;
+    uint32_t most_buffers = 0;
+};
+// Takes the memory of a pool, which must fit.
+ASIM_API uint8_t *allocate_pool(Space space, uint32_t bytes);
+// Where the next `buffers` buffers of the pool begin, or another pool if there are none; faults unless they fit.
+ASIM_API uint8_t *pool_next(BufferPool pool, uint32_t buffers, uint32_t bytes_each);
+// As queue_init, from `pool_next` on.
+ASIM_API uint32_t queue_init_in_pool(uint32_t queue, QueueShape shape, uint32_t buffers, uint32_t bytes_each, BufferPool pool);
 ASIM_API uint8_t *queue_allocate(uint32_t queue);
 ASIM_API void queue_enqueue(uint32_t queue, const uint8_t *buffer, Pipe producer, Pipe consumer);
 ASIM_API uint8_t *queue_dequeue(uint32_t queue, Pipe producer, Pipe consumer);

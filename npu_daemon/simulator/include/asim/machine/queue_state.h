@@ -18,7 +18,8 @@ class Queue {
 public:
     explicit Queue(const QueueShape &shape) : shape_(shape) {}
 
-    void init(uint32_t buffers, uint64_t bytes_each);
+    // In memory of its own, or in a pool from `pooled` on.
+    void init(uint32_t buffers, uint64_t bytes_each, uint8_t *pooled = nullptr);
     uint8_t *allocate();
     // Between the pipes that the caller names, which need not be the queue's own.
     void enqueue(const uint8_t *buffer, Pipe producer, Pipe consumer);

@@ -160,6 +160,13 @@ inline void GetWelfordUpdateMaxMinTmpSize(const ge::Shape &shape, uint32_t typeS
     maxValue = buffers * scratch_plans::aligned(elements * 4, 256);
 }
 
+// Sums of means and of variances of up to 64 rounds, and two tensors of floats of a round.
+inline void GetWelfordFinalizeMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
+    constexpr uint32_t repeat = 256;
+    minValue = 4 * repeat;
+    maxValue = 2 * repeat + std::max(2 * repeat, 2 * scratch_plans::aligned(scratch_plans::extent(shape, shape.GetDimNum() - 1) * 4, repeat));
+}
+
 // A row of floats, two of half operands, with a data block of sums; or all rows.
 inline bool GetRmsNormMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, uint32_t &maxValue, uint32_t &minValue,
                                     bool isBasicBlock = false) {

@@ -47,9 +47,9 @@ inline void scratch_factor(ScratchNeed need, uint32_t type_size, uint32_t &facto
 ASIM_MATH_SCRATCH(Sigmoid, 1, false)
 ASIM_MATH_SCRATCH(Tanh, 1, true)
 ASIM_MATH_SCRATCH(Floor, 0, true)
-ASIM_MATH_SCRATCH(Ceil, 0, true)
+ASIM_MATH_SCRATCH(Ceil, (typeSize == 2 ? 0 : 1), true)
 ASIM_MATH_SCRATCH(Round, 0, true)
-ASIM_MATH_SCRATCH(Trunc, 0, true)
+ASIM_MATH_SCRATCH(Trunc, (typeSize == 2 ? 0 : 1), true)
 ASIM_MATH_SCRATCH(Rint, 0, true)
 ASIM_MATH_SCRATCH(Frac, 1, true)
 ASIM_MATH_SCRATCH(Sign, 3, false)
@@ -78,8 +78,17 @@ ASIM_MATH_SCRATCH(Lgamma, 12, true)
 ASIM_MATH_SCRATCH(Digamma, 7, true)
 ASIM_MATH_SCRATCH(GeGLU, 1, true)
 ASIM_MATH_SCRATCH(ReGlu, 2, true)
-ASIM_MATH_SCRATCH(ReduceXorSum, 4, false)
 #undef ASIM_MATH_SCRATCH
+
+// Of all elements the differing bits, what Xor works in, and both in float: whole numbers of 32 elements.
+inline void GetReduceXorSumMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool, uint32_t &maxValue, uint32_t &minValue) {
+    const auto elements = (static_cast<uint32_t>(shape.GetShapeSize()) + 31) / 32 * 32;
+    minValue = maxValue = elements * (4 + 2 * typeSize);
+}
+inline void GetReduceXorSumTmpBufferFactorSize(uint32_t typeSize, uint32_t &maxLiveNodeCount, uint32_t &extraBuf) {
+    scratch_factor({4, false}, typeSize, maxLiveNodeCount, extraBuf);
+    extraBuf = 31 * 4 * typeSize;
+}
 
 inline void GetGeluMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, uint32_t &maxValue, uint32_t &minValue) {
     math_scratch({3, true}, shape, typeSize, maxValue, minValue);
@@ -163,7 +172,8 @@ inline void reduction_scratch(const ge::Shape &shape, ge::DataType type, ReduceP
     most = pattern == ReducePattern::AR ? rows * kRepeatBytes : rows * row_bytes;
     least = pattern == ReducePattern::AR ? kRepeatBytes : rows * row_bytes;
     if (products) most = least = rows * row_bytes + kRepeatBytes + rows * kBlockBytes;
-    if (type_bytes == 1) most = least = 3 * rows * row_bytes + 2 * kRepeatBytes + 2 * (row_bytes > rows ? row_bytes : rows + kBlockBytes);
+    // Values and results in half, and what a reduction of half elements works in: half of the rows, or a repeat.
+    if (type_bytes == 1) most = least = 4 * rows * row_bytes + kRepeatBytes + 2 * (row_bytes > rows ? row_bytes : rows + kBlockBytes);
 }
 #define ASIM_REDUCTION_SCRATCH(Name, products)                                                                                          \
     inline void Get##Name##MaxMinTmpSize(const ge::Shape &shape, ge::DataType type, ReducePattern pattern, bool, bool, uint32_t &maxValue, \

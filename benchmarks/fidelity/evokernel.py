@@ -209,8 +209,8 @@ class Runner:
             self._judge(row, run, [place / name for name in said["expected"]])
         finally:
             self._backend.cleanup(run)
-        if row.here == WRONG and row.alike < GUESSED:
-            row.here, row.why = UNKNOWN, f"{row.why} arguments were not found by name".strip()
+        if row.here == WRONG and (row.alike < GUESSED or not said["expected"]):
+            row.here, row.why = UNKNOWN, row.why or "the arguments are guessed"
         if race:
             row.here, row.in_order = race, row.here
 

@@ -1,8 +1,8 @@
 """Process server of the sandbox: a script of the standard library alone, run as ``python -I -S``.
 
-It is a small single-threaded process, so that forking it is cheap and safe. Every run has a supervisor of
-its own, forked ahead, which starts the program with its limits, watches it, kills everything that the program
-left behind and reports. A supervisor is a child subreaper: processes that fork twice or change their session
+It is a small single-threaded process, so that forking it is cheap and safe. For every run it forks one
+supervisor, which starts the program with its limits, watches it, kills everything that the program left
+behind and reports. A supervisor is a child subreaper: processes that fork twice or change their session
 become its children, and ``ECHILD`` from ``wait`` proves that none of them is left.
 """
 
@@ -28,7 +28,6 @@ from typing import Any, NoReturn
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 MAX_PASSED_FDS = 64
-FORKED_AHEAD = 2  # supervisors that wait: two runs may start at once, and neither waits for a fork
 WATCH_INTERVAL_S = 0.02
 KILL_TIMEOUT_S = 5.0
 SIGNAL_EXIT = 128  # plus its number: how a wrapper reports the signal that ended its program
@@ -429,15 +428,13 @@ def supervise(control: socket.socket, streams: list[int], passed: list[int], pro
         return  # the caller is gone; its program is too
 
 
-def supervisor_main(orders: socket.socket, program: Program | None) -> NoReturn:
-    """Wait for the descriptors of one run, control, stdout, stderr and those to pass on, and supervise it."""
+def supervisor_main(fds: list[int], program: Program | None) -> NoReturn:
+    """Run as the supervisor of one run; ``fds`` are control, stdout, stderr and those to pass on."""
     status = 1
     try:
+        control = socket.socket(fileno=fds[0])
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        fds = receive_fds(orders)
-        orders.close()
-        if fds:
-            supervise(socket.socket(fileno=fds[0]), fds[1:3], fds[3:], program)
+        supervise(control, fds[1:3], fds[3:], program)
         status = 0
     finally:
         os._exit(status)
@@ -451,79 +448,39 @@ def receive_fds(listener: socket.socket) -> list[int]:
     return received
 
 
-class Supervisors:
-    """The children of the server: those that supervise a run, and those that wait for one.
-
-    Args:
-        listener: tells the server of runs, which is no matter of theirs.
-        program: preloaded program, if any.
-    """
-
-    def __init__(self, listener: socket.socket, program: Program | None) -> None:
-        self._listener, self._program = listener, program
-        self._pids: set[int] = set()
-        self._waiting: list[socket.socket] = []
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self._pids)
-
-    def fork_ahead(self) -> None:
-        """Fork until enough of them wait. This process must hold no descriptors of a run: they would, too."""
-        while len(self._waiting) < FORKED_AHEAD:
-            self._fork()
-
-    def start(self, fds: list[int]) -> None:
-        """Give the descriptors of a run to a supervisor that waits."""
-        handed_over = False
-        while not handed_over:
-            if not self._waiting:
-                self._fork()
-            with self._waiting.pop(0) as orders, contextlib.suppress(OSError):  # unless it was killed
-                handed_over = socket.send_fds(orders, [b"r"], fds) > 0
-        for fd in fds:
-            os.close(fd)
-        self.fork_ahead()
-
-    def _fork(self) -> None:
-        orders, supervisor_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pid = os.fork()
+def reap_supervisors(supervisors: set[int]) -> None:
+    """Reap ended supervisors, and kill the orphans of killed ones."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
         if pid == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for end in (self._listener, orders, *self._waiting):
-                end.close()
-            supervisor_main(supervisor_end, self._program)
-        supervisor_end.close()
-        self._pids.add(pid)
-        self._waiting.append(orders)
+            break
+        supervisors.discard(pid)
+    kill_trees([pid for pid in children_of(os.getpid()) if pid not in supervisors])
 
-    def dismiss(self) -> None:
-        """Let those end that wait."""
-        while self._waiting:
-            self._waiting.pop().close()
 
-    def reap(self) -> None:
-        """Reap those that have ended, and kill the orphans of killed ones."""
-        while True:
-            try:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
-            self._pids.discard(pid)
-        kill_trees([pid for pid in children_of(os.getpid()) if pid not in self._pids])
+def fork_supervisor(listener: socket.socket, fds: list[int], program: Program | None) -> int:
+    """Fork the supervisor of one run, give it ``fds`` and return its pid."""
+    pid = os.fork()
+    if pid == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        listener.close()
+        supervisor_main(fds, program)
+    for fd in fds:
+        os.close(fd)
+    return pid
 
 
 def serve(listener: socket.socket, program: Program | None) -> None:
-    """Have a supervisor for each message on ``listener`` until its peer closes it."""
+    """Fork one supervisor per message on ``listener`` until its peer closes it."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    supervisors = Supervisors(listener, program)
-    supervisors.fork_ahead()
+    supervisors: set[int] = set()
     poller = select.poll()
     poller.register(listener, select.POLLIN)
     poller.register(wake_read, select.POLLIN)
@@ -532,14 +489,13 @@ def serve(listener: socket.socket, program: Program | None) -> None:
         ready = {fd for fd, _ in poller.poll()}
         if wake_read in ready:
             os.read(wake_read, 4096)
-            supervisors.reap()
+            reap_supervisors(supervisors)
         if listener.fileno() in ready:
             fds = receive_fds(listener)
             if fds:
-                supervisors.start(fds)
+                supervisors.add(fork_supervisor(listener, fds, program))
             else:
                 open_for_work = False
-                supervisors.dismiss()
                 poller.unregister(listener)
 
 

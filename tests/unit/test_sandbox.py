@@ -18,7 +18,6 @@ from daemon_processes import DEADLINE_S, ends
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.sandbox import ProcessOutcome, ResourceLimits, limited_run, run_limited
-from npu_daemon.sandbox.server import children_of
 
 MARKER = "SANDBOX_TEST_MARKER"
 
@@ -314,18 +313,6 @@ time.sleep(600)
         run_marked(python(code), tmp_path, marker)
     assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
     assert all(ends(pid) for pid in processes_marked(marker))
-
-
-def test_supervisors_that_are_killed_while_they_wait_are_replaced(tmp_path: Path) -> None:
-    assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
-    killed = children_of(limited_run._server()._process.pid)
-    assert killed, "nobody waits"
-    for pid in killed:
-        with contextlib.suppress(ProcessLookupError):  # that of the run before, which has been reaped
-            os.kill(pid, signal.SIGKILL)
-    assert all(ends(pid) for pid in killed)
-    for _ in range(2):
-        assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
 
 
 def _root() -> Path:

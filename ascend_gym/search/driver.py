@@ -25,6 +25,7 @@ from typing import Any
 
 from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
+from ascend_gym.core.interrupts import interrupts_held_back, raise_if_interrupted
 from ascend_gym.core.protocols import BuildingStrategy, Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
     Candidate,
@@ -37,7 +38,6 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
 from ascend_gym.search.outcome import (
@@ -369,12 +369,14 @@ class _Search:
 
     def _awaited(self, pending: _Pending) -> EvalResult:
         """Return the result of ``pending``, taking in those of others that arrive before it."""
-        while pending.result is None:
+        while True:
+            raise_if_interrupted()  # before a result is used that a lost interrupt may have spoilt
+            if pending.result is not None:
+                return pending.result
             self._evaluator.poll(_POLL_TIMEOUT_S)
             for each in (*self._queue, pending):
                 if each.result is None and each.evaluation is not None and each.evaluation.done:
                     self._arrived(each, each.evaluation.result())
-        return pending.result
 
     def _arrived(self, pending: _Pending, result: EvalResult) -> None:
         if result.request_digest != pending.request.digest:

@@ -104,12 +104,11 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T> &dst, const LocalTensor<T
                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LogSoftMaxTiling &tiling,
                                   const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
     static_assert(!isDataFormatNZ, "LogSoftMax is simulated for ND tensors");
-    SoftMaxTiling plan{};
-    plan.srcM = softmaxShapeInfo.srcM ? softmaxShapeInfo.srcM : tiling.srcM;
-    plan.srcK = softmaxShapeInfo.srcK ? softmaxShapeInfo.srcK : tiling.srcK;
-    composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, plan.srcM * plan.srcK, src, plan.srcM * plan.srcK);
-    SoftMax<T>(dst, sum, max, src, sharedTmpBuffer, plan, softmaxShapeInfo);
-    composed_calls::decimal_logarithm(dst, sharedTmpBuffer, plan.srcM * plan.srcK);
+    const bool planned = softmaxShapeInfo.srcM == 0 || softmaxShapeInfo.srcK == 0;
+    const uint32_t count = planned ? tiling.srcM * tiling.srcK : softmaxShapeInfo.srcM * softmaxShapeInfo.srcK;
+    composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, count, src, count);
+    SoftMax<T>(dst, sum, max, src, sharedTmpBuffer, tiling, softmaxShapeInfo);
+    composed_calls::decimal_logarithm(dst, sharedTmpBuffer, count);
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,

@@ -241,7 +241,7 @@ void softmax_values(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t 
             }
             softmax_group<T>(group.wide, group.wide, row_bytes, part, group, to_sums, to_maxima);
             for (uint32_t row = 0; row < part.rows; ++row) {
-                cast<half, float>({to + uint64_t{row} * stride * sizeof(T)}, {group.wide + row * row_bytes}, RoundMode::CAST_RINT,
+                cast<half, float>({to + uint64_t{row} * stride * sizeof(T)}, {group.wide + row * row_bytes}, RoundMode::CAST_ROUND,
                                   Shape::first(shape.columns));
             }
         } else {

@@ -21,6 +21,7 @@ FETCHED = 14  # instructions of the kernel's own code that the block had not exe
 IN_FULL = b"\0"  # before a record that is written as it lies in memory
 S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
+REGISTER = 8
 BYPASSES_L2, UNIT_FLAG, ATOMIC = 1, 2, 4
 ALL_OF_KIND = 0  # mode of a flag between cores
 GM_BASE = 1 << 33
@@ -145,6 +146,17 @@ def idle_scalar(fetched: int = 0) -> bytes:
 def access_scalar(ub: int, *, write: bool = False) -> bytes:
     """Return an access of the scalar unit to a float of the unified buffer."""
     return record("ScalarAccess", [(UB, ub, 4, 0)], repeats=int(write), element_bytes=4)
+
+
+def maximum(ub: int, repeats: int) -> bytes:
+    """Return a maximum of ``repeats`` repeats that leaves its result in a register, too."""
+    operands = [(UB, ub, 8 * repeats, 1), (UB, ub, 256 * repeats, 1 | 8 << 16)]
+    return record("WholeReduceMax", operands, flag=1, repeats=repeats, element_bytes=4)
+
+
+def read_register(index: int = 0) -> bytes:
+    """Return a read of a vector register by the scalar unit; that of maxima is the first."""
+    return record("ScalarAccess", [(REGISTER, 8 * index, 8, 0)], element_bytes=8)
 
 
 def compact(records: Sequence[bytes]) -> bytes:

@@ -36,7 +36,11 @@ _MEMORIES = (
     "bias table",
     "fixpipe buffer",
 )
-_CACHE_REASONS = {
+_REGISTERS = len(_MEMORIES)  # the space after them
+_REGISTER_BYTES = 8
+_REGISTER_READS = ("GetReduceRepeatMaxMinSpr", "GetReduceRepeatSumSpr", "GetMrgSortResult")
+_REASONS = {
+    "register": "nothing orders the two: SetFlag and WaitFlag<HardEvent::V_S> between them",
     "unwritten": "what a scalar store leaves in the data cache of its core need not be in global memory: "
     "call DataCacheCleanAndInvalid after it",
     "stale": "the line was in the data cache of the core that reads it before it was written: "
@@ -72,12 +76,12 @@ class _Access:
     file: str | None = None
     line: int | None = None
 
-    def described(self) -> str:
-        """Return the access as words of a sentence."""
+    def described(self, what: str) -> str:
+        """Return the access, to ``what``, as words of a sentence."""
         place = f" at {self.file}:{self.line}" if self.file else ""
         verb = "writes" if self.writes else "reads"
         core = f"{self.core} core, " if self.core else ""
-        return f"{self.call}{place} ({core}block {self.block}, pipe {self.pipe}) {verb} them"
+        return f"{self.call}{place} ({core}block {self.block}, pipe {self.pipe}) {verb} {what}"
 
 
 @dataclass(frozen=True)
@@ -143,16 +147,21 @@ def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure
 def _described(run: TracedRun, race: dict[str, Any]) -> Diagnostic:
     accesses = [_access(side, race["cubes"], race["vectors"]) for side in (race["first"], race["second"])]
     first, second = _located(run, accesses)
-    memory = _MEMORIES[race["space"]]
-    bytes_of = f"{memory} bytes [{race['begin']}, {race['end']})"
-    both = f"{first.described()}, {second.described()}"
+    if race["space"] == _REGISTERS:
+        read_by = _REGISTER_READS[race["begin"] // _REGISTER_BYTES]
+        second = replace(second, call=read_by)
+        bytes_of, them, kind = f"the register that {read_by} reads", "it", "register"
+    else:
+        bytes_of = f"{_MEMORIES[race['space']]} bytes [{race['begin']}, {race['end']})"
+        them, kind = "them", race["reason"]
+    both = f"{first.described(them)}, {second.described(them)}"
     if race["reason"] == "same bytes":
         message = (
             f"two blocks write {bytes_of}, in no fixed order: {both} again. Both write the same values, so "
             "the result does not depend on the order; if that is not meant, let them write different bytes"
         )
     else:
-        message = f"race on {bytes_of}: {both}, and {_reason(first, second, race['reason'])}"
+        message = f"race on {bytes_of}: {both}, and {_reason(first, second, kind)}"
     return Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=message,
@@ -195,7 +204,7 @@ def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
 
 
 def _reason(first: _Access, second: _Access, kind: str) -> str:
-    return _CACHE_REASONS.get(kind) or f"nothing orders the two: {_remedy(first, second)}"
+    return _REASONS.get(kind) or f"nothing orders the two: {_remedy(first, second)}"
 
 
 def _remedy(first: _Access, second: _Access) -> str:

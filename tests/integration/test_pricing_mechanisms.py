@@ -26,8 +26,10 @@ from traces import (
     copy_rows,
     hand_over,
     idle_scalar,
+    maximum,
     meet_others,
     multiply,
+    read_register,
     set_flag,
     vector,
     wait_flag,
@@ -341,6 +343,32 @@ def test_reading_a_result_without_flags_saves_nothing(pricer: Pricer, repeats_me
         for flags in (hand_over(V, S), idle_scalar() * 2)
     )
     assert without >= with_flags
+
+
+@pytest.mark.parametrize("vectors_meanwhile", [0, 40])
+def test_reading_a_register_without_flags_saves_nothing(pricer: Pricer, vectors_meanwhile: int) -> None:
+    """Own flags are paid once, and what the vector unit is given after them is not waited for."""
+    meanwhile = vector("Exp", (0x8000, 0x8000), 8) * vectors_meanwhile
+    raised, awaited = set_flag(V, S), wait_flag(V, S)
+    own, none, unread = (
+        pricer.task_us([(maximum(0, 8) + first + meanwhile + second + third) * 20])
+        for first, second, third in (
+            (raised, awaited, read_register()),
+            (idle_scalar(), idle_scalar(), read_register()),
+            (raised, awaited, idle_scalar()),
+        )
+    )
+    assert none >= own
+    assert own == unread
+
+
+def test_reading_a_register_waits_for_the_instruction_that_set_it(pricer: Pricer) -> None:
+    read, unread, of_another = (
+        pricer.task_us([(maximum(0, 100) + scalar) * 20 + idle_scalar() * 400])
+        for scalar in (read_register(), idle_scalar(), read_register(1))
+    )
+    assert read > unread
+    assert of_another == unread
 
 
 def test_reading_what_nothing_wrote_needs_no_flags(pricer: Pricer) -> None:

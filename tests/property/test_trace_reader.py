@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from traces import GM, GM_BASE, IN_FULL, OPCODES, UB, compact, header, number, segment, vector
+from traces import GM, GM_BASE, IN_FULL, OPCODES, REGISTER, UB, compact, header, number, segment, vector
 from traces import record as full_record
 
 from ascend_gym.core.protocols import Failure
@@ -117,12 +117,15 @@ def test_counts_that_no_launch_has_are_refused(simulator: SimulatorBackend, fold
         "too many operands": header() + segment(0, IN_FULL + head.pack(OP_BLOCK_END, 0, 255, 0, 0, 0, 0, 0)),
         "unknown source pipe": header() + segment(0, record(OP_BLOCK_END, source=255)),
         "unknown memory": header() + segment(0, full_record("Adds", [(255, 0, 32, 1)])),
+        "unknown vector register": header() + segment(0, full_record("WholeReduceMax", flag=4)),
         "unknown class of scalar work": header() + segment(0, end[:-1] + number(1 << 63)),
         "too many flags": header() + segment(0, flags + record(OP_SET_FLAG, PIPE_MTE2, PIPE_V) + end),
     }
     for message, trace in absurd.items():
         answer = price(simulator, folder, trace)
         assert (answer.returncode, answer.stderr) == (MALFORMED_EXIT, f"malformed trace: {message}\n")
+    in_register = header() + segment(0, full_record("Adds", [(REGISTER, 0, 8, 0)]))
+    assert price(simulator, folder, in_register).stderr == "malformed trace: unknown memory\n"
 
 
 def test_the_largest_counts_of_a_record_are_priced(simulator: SimulatorBackend, folder: Path) -> None:

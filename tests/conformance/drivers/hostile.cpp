@@ -170,7 +170,6 @@ const Register g_store_gm("store_gm", [](Arguments a) { store_gm(at(a[0]), 1, nu
 const Register g_uncached("load_uncached", [](Arguments a) { load_uncached(at(a[0]), number<uint32_t>(a[1])); });
 
 const Register g_atomic("set_atomic", [](Arguments a) { set_atomic(number<AtomicMode>(a[0])); });
-const Register g_merged("merged_count", [](Arguments a) { merged_count(number<uint32_t>(a[0])); });
 const Register g_address("set_address_register", [](Arguments a) {
     set_address_register(number<uint32_t>(a[0]), reinterpret_cast<uint64_t *>(at(a[1])));
 });

@@ -21,7 +21,7 @@ RaisedFlag raised_flag(const Record &record, double time) {
 
 void Core::start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles) {
     records_.emplace(cursor);
-    orders_scalars_ = cursor.scalar_uses_ub();
+    orders_scalars_ = cursor.scalar_meets_pipes();
     has_pending_ = false;
     block_start_ = now;
     scalar_time_ = now + wait_cycles;

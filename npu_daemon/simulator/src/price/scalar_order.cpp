@@ -13,6 +13,10 @@ constexpr auto kAll = static_cast<uint8_t>(Pipe::ALL);
 
 bool in_ub(const Operand &operand) { return operand.space == static_cast<uint64_t>(Space::Ub) && operand.extent_bytes > 0; }
 
+constexpr auto kVector = static_cast<size_t>(Pipe::V);
+
+uint32_t bit_of(const Operand &in_register) { return 1u << in_register.address / kResultRegisterBytes % kVectorRegisterCount; }
+
 }  // namespace
 
 void ScalarOrder::Uses::add(const Use &use) {
@@ -62,6 +66,7 @@ void ScalarOrder::Uses::clear() {
 
 void ScalarOrder::clear() {
     for (Uses &uses : others_) uses.clear();
+    registers_ = {};
     own_.clear();
 }
 
@@ -95,6 +100,7 @@ void ScalarOrder::flag(const Record &record) {
     const bool set = record.op == Op::SetFlag;
     if (target == kScalar) {
         set ? others_[source].announce() : others_[source].forget_announced();
+        if (source == kVector) set ? registers_.announce() : registers_.forget_announced();
     } else if (own_.since.empty()) {
         return;
     } else if (set) {
@@ -104,14 +110,27 @@ void ScalarOrder::flag(const Record &record) {
     }
 }
 
+// The scalar unit has waited for all that the pipe was given.
+void ScalarOrder::order_after(size_t pipe) {
+    others_[pipe].clear();
+    if (pipe == kVector) registers_ = {};
+}
+
+bool ScalarOrder::register_read(const Operand &operand) {
+    const bool inserted = (registers_.set & bit_of(operand)) != 0;
+    if (inserted) order_after(kVector);
+    return inserted;
+}
+
 bool ScalarOrder::scalar_access(const Entry &entry) {
     const Operand &operand = entry.operands[0];
+    if (operand.space == static_cast<uint64_t>(Space::Register)) return register_read(operand);
     if (!in_ub(operand)) return false;
     const Use now(operand, entry.record.repeats == 1);
     bool inserted = false;
-    for (Uses &uses : others_) {
-        if (!uses.order(now)) continue;
-        uses.clear();
+    for (size_t pipe = 0; pipe < others_.size(); ++pipe) {
+        if (!others_[pipe].order(now)) continue;
+        order_after(pipe);
         inserted = true;
     }
     if (now.written != 0) own_.add(now);
@@ -128,6 +147,7 @@ bool ScalarOrder::instruction(const Entry &entry) {
         inserted |= !own_.since.empty() && own_.order(now, pipe);
         others_[pipe].add(now);
     }
+    if (sets_register(entry.record)) registers_.add(bit_of(register_set_by(entry.record)));
     if (inserted) own_.ordered[pipe] = own_.count();
     return inserted;
 }

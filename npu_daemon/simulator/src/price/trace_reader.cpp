@@ -35,6 +35,7 @@ void check_record(const Record &record) {
     if (record.op == Op::SetFlag || record.op == Op::WaitFlag) {
         check(record.source_pipe < kPipeCount && record.target_pipe < kPipeCount, "a flag is between two pipes");
     }
+    if (info(record.op).pipe == Pipe::V) check(record.flag_id <= kVectorRegisterCount, "unknown vector register");
     if (record.op == Op::CrossCoreSet || record.op == Op::CrossCoreWait) {
         check(record.flag_id < kCrossCoreFlags, "unknown flag between cores");
         check(record.repeats <= static_cast<uint32_t>(CrossCoreMode::Direct), "unknown mode of a flag between cores");
@@ -43,7 +44,11 @@ void check_record(const Record &record) {
 }
 
 void check_operands(const Entry &entry) {
-    for (uint32_t i = 0; i < entry.record.operands; ++i) check(entry.operands[i].space < kSpaceCount, "unknown memory");
+    constexpr auto kRegister = static_cast<uint64_t>(Space::Register);
+    for (uint32_t i = 0; i < entry.record.operands; ++i) {
+        const uint64_t space = entry.operands[i].space;
+        check(space < kSpaceCount || (space == kRegister && entry.record.op == Op::ScalarAccess), "unknown memory");
+    }
 }
 
 RecordKind kind_of(Op op) {
@@ -211,7 +216,7 @@ void Cursor::follow() {
 }
 
 // Records as foreseen are of sites that were there before: they are left out.
-bool Cursor::scalar_uses_ub() const {
+bool Cursor::scalar_meets_pipes() const {
     for (Cursor rest = *this;;) {
         while (rest.position_ == rest.end_) {
             if (!rest.open_segment()) return false;
@@ -220,7 +225,7 @@ bool Cursor::scalar_uses_ub() const {
         if (code == 0) {
             rest.read_record();
             const Entry &entry = rest.sites_[rest.last_].entry;
-            if (entry.record.op == Op::ScalarAccess && entry.operands[0].space == static_cast<uint64_t>(Space::Ub)) return true;
+            if (entry.record.op == Op::ScalarAccess && entry.operands[0].space != static_cast<uint64_t>(Space::Gm)) return true;
         } else if (code % 2 == 0) {
             rest.read_changes(code / 2 - 1);
         }

@@ -17,6 +17,7 @@ void for_each_range(const Entry &entry, F f) {
         if ((known & 1) != 0) f(entry.operands[i], false);
     }
     if ((entry.known & 1) != 0) f(entry.operands[0], entry.kind != RecordKind::Access || entry.record.repeats == 1);
+    if (sets_register(entry.record)) f(register_set_by(entry.record), true);
 }
 
 }  // namespace

@@ -109,9 +109,17 @@ std::optional<Overlap> CoreRaces::operand(const Entry &entry, uint32_t index, bo
     return found;
 }
 
+// It takes the place of what an earlier instruction left: these come in order, and the scalar unit has what it read.
+void CoreRaces::set_register(const Operand &result, const Access &now) {
+    State state;
+    state.write = now;
+    maps_[result.space].assign(result.address, result.address + result.extent_bytes, state);
+}
+
 // What it reads comes before what it writes.
 std::optional<Overlap> CoreRaces::access(const Entry &entry, uint64_t where) {
     const Access now = describe(entry, where);
+    if (sets_register(entry.record)) set_register(register_set_by(entry.record), now);
     std::optional<Overlap> found;
     for (const Role role : {Role::Read, Role::Written}) {
         for (uint32_t i = 0; i < entry.record.operands && !found; ++i) {

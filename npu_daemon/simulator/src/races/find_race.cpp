@@ -33,9 +33,10 @@ struct Walk {
 };
 
 bool touches(const Entry &entry, Space space, uint64_t begin, uint64_t end, Role role) {
-    bool found = false;
-    for (uint32_t i = 0; i < entry.record.operands; ++i) {
-        if (entry.operands[i].space != static_cast<uint64_t>(space) || role_of(entry.record, i) != role) continue;
+    const Record &record = entry.record;
+    bool found = space == Space::Register && role == Role::Written && sets_register(record) && register_set_by(record).address == begin;
+    for (uint32_t i = 0; i < record.operands; ++i) {
+        if (entry.operands[i].space != static_cast<uint64_t>(space) || role_of(record, i) != role) continue;
         for_each_run(entry, i, [&](uint64_t from, uint64_t to) { found |= from < end && begin < to; });
     }
     return found;

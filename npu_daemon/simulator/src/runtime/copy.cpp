@@ -108,7 +108,9 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
     }
 }
 
+// The library splits what is more than one instruction.
 void check_shape(const char *call, const CopyShape &shape) {
+    if (block().library_calls == 0) check_copied_bursts(call, shape.burst_count);
     check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
 }
 

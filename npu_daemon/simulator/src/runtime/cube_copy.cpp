@@ -64,7 +64,8 @@ void copy_matrix(uint8_t *l1, const uint8_t *gm, const Nd2NzShape &shape) {
 void copy_gm_to_l1(CopyCall named, Space space, uint8_t *dst, const uint8_t *gm, CopyShape shape, PadShape pad) {
     if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
     const char *call = named == CopyCall::LoadData ? "LoadData(GM)" : "DataCopy(GM->L1)";
-    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
+    check_copied_bursts(call, shape.burst_count);
+    check_bursts(call, {}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     check_element_bytes(call, pad.element_bytes);
     take_padding(pad);
     const uint64_t written = round_to_block(uint64_t{pad.left_bytes} + shape.burst_bytes + pad.right_bytes);
@@ -82,7 +83,8 @@ void copy_gm_to_l1(CopyCall named, Space space, uint8_t *dst, const uint8_t *gm,
 void copy_l1_to_gm(uint8_t *gm, const uint8_t *src, CopyShape shape) {
     constexpr const char *call = "DataCopy(L1->GM)";
     if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
-    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
+    check_copied_bursts(call, shape.burst_count);
+    check_bursts(call, {}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, shape.burst_bytes);
     const uint64_t offset = checked_local(call, "src", Space::L1, src, extent, kUbBlockBytes);
@@ -97,7 +99,8 @@ void copy_l1_to_gm(uint8_t *gm, const uint8_t *src, CopyShape shape) {
 void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, Nd2NzShape shape) {
     constexpr const char *kCall = "DataCopy(ND2NZ)";
     if (!on_cube_core() || shape.rows == 0 || shape.columns == 0) return;
-    check_bursts(kCall, {shape.matrices, shape.rows, shape.columns},
+    check_copied_bursts(kCall, shape.matrices);
+    check_bursts(kCall, {shape.rows, shape.columns},
                  {shape.row_stride_bytes, shape.nz_column_stride_bytes, shape.nz_row_stride_bytes});
     check_element_bytes(kCall, shape.element_bytes);
     const uint64_t row_bytes = uint64_t{shape.columns} * shape.element_bytes;
@@ -137,7 +140,8 @@ void fill_local(Space space, uint8_t *dst, FillShape shape) {
 void copy_l1_to_table(Space space, uint8_t *dst, const uint8_t *src, CopyShape shape, bool half_to_float) {
     const char *call = half_to_float ? "DataCopy(L1->bias table)" : "DataCopy(L1->table)";
     if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
-    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
+    check_copied_bursts(call, shape.burst_count);
+    check_bursts(call, {}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     const uint64_t written = half_to_float ? uint64_t{2} * shape.burst_bytes : shape.burst_bytes;
     const uint64_t read = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, written);

@@ -13,7 +13,7 @@ uint32_t bytes_of(NumberType type, uint64_t elements) { return static_cast<uint3
 
 uint32_t padded_k_bytes(NumberType type, uint32_t k) { return align_up(bytes_of(type, align_up(k, 2)), kFractalRowBytes); }
 
-uint32_t fractal_bytes(NumberType type, uint32_t rows, uint32_t k) { return align_up(rows, kFractalRows) * padded_k_bytes(type, k); }
+uint64_t fractal_bytes(NumberType type, uint32_t rows, uint32_t k) { return uint64_t{align_up(rows, kFractalRows)} * padded_k_bytes(type, k); }
 
 Bursts bursts_of(const StoredMatrix &matrix, const MatrixPart &part, bool apart) {
     if (matrix.layout == MatrixLayout::Fractals) {

@@ -16,9 +16,9 @@ inline uint32_t align_up(uint32_t value, uint32_t unit) { return ceil_div(value,
 // Bytes that `k` elements of a row take for the cube.
 uint32_t padded_k_bytes(NumberType type, uint32_t k);
 // Bytes of a part in L1 or L0: fractals of 16 rows by 32 bytes.
-uint32_t fractal_bytes(NumberType type, uint32_t rows, uint32_t k);
+uint64_t fractal_bytes(NumberType type, uint32_t rows, uint32_t k);
 
-inline Operand local(Space space, uint32_t address, uint32_t bytes) { return {address, static_cast<uint64_t>(space), bytes, 0}; }
+inline Operand local(Space space, uint64_t address, uint64_t bytes) { return {address, static_cast<uint64_t>(space), static_cast<uint32_t>(bytes), 0}; }
 
 // Bursts of a part in global memory: its rows, or its columns of fractals.
 struct Bursts {

@@ -14,9 +14,9 @@ namespace {
 constexpr uint32_t kL0Bytes = 64 * 1024;
 constexpr uint32_t kCopyScalarBlocks = 89;  // of the library's own code for each copy to L1, see kBlockScalarBlocks
 
-Operand part_of(Operand whole, uint32_t offset, uint32_t bytes) {
+Operand part_of(Operand whole, uint64_t offset, uint64_t bytes) {
     whole.address += offset;
-    whole.extent_bytes = bytes;
+    whole.extent_bytes = static_cast<uint32_t>(bytes);
     return whole;
 }
 
@@ -83,22 +83,22 @@ void OperandPath::await_copy(uint32_t place) {
 
 Operand OperandPath::load(const OperandRows &rows, uint32_t k_block) {
     const uint32_t k = k_extent(k_block, 1);
-    const uint32_t bytes = fractal_bytes(matrix_.type, rows.count, k);
+    const uint64_t bytes = fractal_bytes(matrix_.type, rows.count, k);
     const OperandRows copied = copied_with(rows);
-    const uint32_t base_k = state_.blocks.base.k, before = fractal_bytes(matrix_.type, rows.first - copied.first, k);
-    const uint32_t inside = k_block % step_ * fractal_bytes(matrix_.type, copied.count, base_k) + before;
+    const uint64_t before = fractal_bytes(matrix_.type, rows.first - copied.first, k);
+    const uint64_t inside = k_block % step_ * fractal_bytes(matrix_.type, copied.count, state_.blocks.base.k) + before;
     const Operand target = local(left_ ? Space::L0A : Space::L0B, turn_ % l0_buffers_ * (kL0Bytes / l0_buffers_), bytes);
     ++turn_;
-    const uint32_t loads = load_count(k), from = l1_address(place_) + inside;
+    const uint32_t loads = load_count(k);
+    const uint64_t from = l1_address(place_) + inside, loaded = bytes / loads;
     Record record{};
     record.op = left_ ? Op::LoadL0A : Op::LoadL0B;
     record.source_pipe = kInsideCall;
     record.dtype_bytes = 2;
     record.repeats = ceil_div(rows.count, kFractalRows);
-    record.burst_bytes = bytes / loads / record.repeats;
+    record.burst_bytes = static_cast<uint32_t>(loaded / record.repeats);
     for (uint32_t i = 0; i < loads; ++i) {
-        const uint32_t offset = i * (bytes / loads);
-        emit(record, {part_of(target, offset, bytes / loads), local(Space::L1, from + offset, bytes / loads)});
+        emit(record, {part_of(target, i * loaded, loaded), local(Space::L1, from + i * loaded, loaded)});
     }
     return target;
 }
@@ -154,7 +154,7 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     return place;
 }
 
-void OperandPath::copy_to_l1(const OperandRows &rows, uint32_t part, uint32_t address) {
+void OperandPath::copy_to_l1(const OperandRows &rows, uint32_t part, uint64_t address) {
     const uint32_t k0 = part * step_ * state_.blocks.base.k, k = k_extent(part * step_, step_);
     const auto [first, count] = rows;
     const MatrixPart stored = left_ ? stored_part(matrix_, first, count, k0, k) : stored_part(matrix_, k0, k, first, count);

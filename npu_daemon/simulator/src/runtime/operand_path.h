@@ -65,14 +65,14 @@ private:
     uint32_t load_count(uint32_t k) const;
     uint32_t l1_flag(uint32_t place) const { return kL1Flag + (left_ ? 0 : L1Cache::kMostParts) + place; }
     uint64_t part_bytes() const { return uint64_t{step_} * across_ * block_bytes_; }
-    uint32_t l1_address(uint32_t place) const { return static_cast<uint32_t>(l1_base_ + place * part_bytes()); }
+    uint64_t l1_address(uint32_t place) const { return l1_base_ + place * part_bytes(); }
     OperandRows copied_with(const OperandRows &rows) const;
     void set_places(uint32_t depth);
     uint32_t find(uint64_t name) const;
     uint32_t next_place(uint32_t part);
     uint32_t in_l1(const OperandRows &rows, uint32_t part);
     void await_copy(uint32_t place);
-    void copy_to_l1(const OperandRows &rows, uint32_t part, uint32_t address);
+    void copy_to_l1(const OperandRows &rows, uint32_t part, uint64_t address);
 
     MatmulState &state_;
     const StoredMatrix &matrix_;
@@ -80,7 +80,8 @@ private:
     uint32_t &turn_;
     bool left_;
     uint64_t l1_base_;
-    uint32_t step_, across_, l0_buffers_, block_bytes_;     // base blocks of a copy along k, and of rows or columns
+    uint32_t step_, across_, l0_buffers_;   // base blocks of a copy along k, and of rows or columns
+    uint64_t block_bytes_;
     uint32_t place_ = 0;
 };
 

@@ -108,7 +108,8 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uin
     Block &self = block();
     count_scalar(class_of_access(space, write), 1);
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
-    const bool fold = space == Space::Ub || !write;
+    // Loads past the data cache find no line there that one before them brought.
+    const bool fold = space == Space::Ub || (!write && (how & kPastCache) == 0);
     const uint64_t line = address / kScalarLineBytes;
     const uint64_t key =
         line << 6 | uint64_t{how} << 3 | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0

@@ -135,6 +135,9 @@ uint32_t result_bytes(Reduction kind, ReduceOrder order) {
     return order == ReduceOrder::ORDER_ONLY_INDEX ? sizeof(uint32_t) : 2 * sizeof(T);
 }
 
+// Where the library issues other instructions for the same values, it is these that would set registers.
+bool sets_registers() { return block().values_only == 0; }
+
 template <typename T>
 void remember(const Extreme &best) {
     vector_registers().reduce_value = static_cast<uint32_t>(float_bits(static_cast<T>(best.value)));
@@ -152,7 +155,7 @@ void whole_extremes(Reduction kind, const Results &dst, const Lanes &src, const 
         if (index == 0 || better(kind, found.value, best.value)) best = {found.value, index * lanes + found.lane};
     }
     // Counter mode leaves it too: the vendor's icamax reads it there, though the page of GetReduceRepeatMaxMinSpr does not promise it.
-    remember<T>(best);
+    if (sets_registers()) remember<T>(best);
 }
 
 template <typename T>
@@ -187,7 +190,8 @@ void whole_reduce(Reduction kind, Results dst, Lanes src, Shape shape, ReduceOrd
         if (kind == Reduction::Sum) whole_sums<T>(dst, src, shape);
         else whole_extremes<T>(kind, dst, src, shape, order);
     }
-    emit_vector(op, sizeof(T), repeats, {out, in});
+    const bool extreme = kind != Reduction::Sum && !nothing;
+    emit_vector(op, sizeof(T), repeats, {out, in}, extreme ? leaves_in(VectorRegister::Extreme) : uint16_t{0});
 }
 
 template <typename T>
@@ -240,8 +244,8 @@ T accumulate_sum(uint8_t *dst, Lanes src, Shape shape) {
         Repeat repeat = load_repeat<T>(src, shape, index);
         total = static_cast<T>(total + tree_sum<T>(repeat.values, lanes_per_repeat(sizeof(T))));
     }
-    vector_registers().accumulated = static_cast<uint32_t>(float_bits(total));
-    emit_vector(Op::WholeReduceSum, sizeof(T), repeats, {out, in});
+    if (sets_registers()) vector_registers().accumulated = static_cast<uint32_t>(float_bits(total));
+    emit_vector(Op::WholeReduceSum, sizeof(T), repeats, {out, in}, leaves_in(VectorRegister::Sum));
     return total;
 }
 

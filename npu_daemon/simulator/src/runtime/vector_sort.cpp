@@ -91,9 +91,9 @@ void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_
 
 namespace {
 
-// Merges queues into one; `merged` tells how many records were taken from each.
+// Merges queues into one; `merged` tells how many records were taken from each, as does a register if there is one in `left_in`.
 template <typename T>
-void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kMergeQueues], uint32_t repeats) {
+void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kMergeQueues], uint32_t repeats, uint16_t left_in = 0) {
     check_units("MrgSort", "repeatTime", repeats);
     check_queues(queues, repeats);
     uint64_t records = 0;
@@ -111,7 +111,7 @@ void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kM
     const Operand out = range_operand(Op::MrgSort, "dst", dst, written, kSortRecordBytes);
     std::copy_n(result.data(), written, dst);
     const auto groups = static_cast<uint32_t>((written / kSortRecordBytes + kSortedTogether - 1) / kSortedTogether);
-    emit_vector(Op::MrgSort, sizeof(T), groups, {out, in[0], in[1], in[2], in[3]});
+    emit_vector(Op::MrgSort, sizeof(T), groups, {out, in[0], in[1], in[2], in[3]}, left_in);
 }
 
 }  // namespace
@@ -119,7 +119,7 @@ void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kM
 template <typename T>
 void merge_sort(uint8_t *dst, MergeQueues queues, uint32_t *taken, uint32_t repeats) {
     uint32_t merged[kMergeQueues] = {};
-    merge_queues<T>(dst, queues, merged, repeats);
+    merge_queues<T>(dst, queues, merged, repeats, taken == nullptr ? leaves_in(VectorRegister::MergeCounts) : uint16_t{0});
     if (taken == nullptr) {
         std::copy_n(merged, kMergeQueues, vector_registers().merged);
         return;

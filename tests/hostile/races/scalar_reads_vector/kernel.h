@@ -10,13 +10,6 @@ __aicore__ inline void Run(Probe& probe)
     Order<HardEvent::V_S, ordered>();
     const float one = probe.a.GetValue(0);
     Settle();
-    for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        DataCopy(probe.a, probe.x[offset], TILE);
-        Settle();
-        Adds(probe.b, probe.a, one, TILE);
-        Settle();
-        DataCopy(probe.y[offset], probe.b, TILE);
-        Settle();
-    }
+    AddToShare(probe, one);
 }
 } // namespace scalar_reads_vector

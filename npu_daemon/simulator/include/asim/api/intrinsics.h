@@ -107,9 +107,7 @@ __aicore__ inline void vcadd(T *dst, const T *src, uint64_t repeat, uint64_t dst
 }
 
 // Value in the low word, index in the high word.
-__aicore__ inline int64_t get_max_min_cnt() {
-    return static_cast<int64_t>(static_cast<uint64_t>(asim::reduced_index()) << 32 | asim::reduced_value());
-}
+__aicore__ inline int64_t get_max_min_cnt() { return static_cast<int64_t>(asim::reduced_extreme()); }
 __aicore__ inline int64_t get_acc_val() { return AscendC::GetAccVal(); }
 
 __aicore__ inline void set_mask_count() { AscendC::SetMaskCount(); }

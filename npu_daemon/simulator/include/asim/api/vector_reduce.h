@@ -199,14 +199,16 @@ __aicore__ inline void ReduceMin(const LocalTensor<T> &dst, const LocalTensor<T>
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(T &maxMinValue, T &maxMinIndex) {
     using Bits = typename asim::FloatBits<T>::Type;
-    maxMinValue = asim::from_float_bits<T>(static_cast<Bits>(asim::reduced_value()));
-    maxMinIndex = asim::from_float_bits<T>(static_cast<Bits>(asim::reduced_index()));
+    const uint64_t extreme = asim::reduced_extreme();
+    maxMinValue = asim::from_float_bits<T>(static_cast<Bits>(extreme));
+    maxMinIndex = asim::from_float_bits<T>(static_cast<Bits>(extreme >> 32));
 }
 
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(uint32_t &maxMinValue, uint32_t &maxMinIndex) {
-    maxMinValue = asim::reduced_value();
-    maxMinIndex = asim::reduced_index();
+    const uint64_t extreme = asim::reduced_extreme();
+    maxMinValue = static_cast<uint32_t>(extreme);
+    maxMinIndex = static_cast<uint32_t>(extreme >> 32);
 }
 
 template <typename T>

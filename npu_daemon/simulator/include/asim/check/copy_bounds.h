@@ -19,6 +19,16 @@ inline void check_bursts(const char *call, std::initializer_list<uint64_t> count
     }
 }
 
+// Bursts of one copy: twelve bits count them (asc-devkit docs/zh/api/SIMD-API, the ranges of blockCount of DataCopy and DataCopyPad and
+// of ndNum of copies that turn matrices into fractals).
+inline void check_copied_bursts(const char *call, uint64_t count) {
+    constexpr uint64_t kMostCopied = 4095;
+    if (count > kMostCopied) {
+        fault(FaultKind::RuntimeFault, call, "a count of %llu is more than a copy has: expected at most %llu bursts",
+              static_cast<unsigned long long>(count), static_cast<unsigned long long>(kMostCopied));
+    }
+}
+
 inline void check_element_bytes(const char *call, uint32_t bytes) {
     if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) fault(FaultKind::RuntimeFault, call, "elements of %u bytes do not exist", bytes);
 }

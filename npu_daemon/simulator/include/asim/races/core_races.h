@@ -62,6 +62,7 @@ private:
     std::optional<Overlap> write(Map &map, const Access &now, uint64_t begin, uint64_t end);
     const Access *before_write(const State &state, const Access &now);
     Access describe(const Entry &entry, uint64_t where);
+    void set_register(const Operand &result, const Access &now);
     bool starts_early(const Record &record, Pipe pipe) const;
     void barrier(Pipe pipe);
     bool races(const Access &now, const Access &earlier, Hazard hazard);
@@ -72,7 +73,7 @@ private:
     bool auto_sync_;
     const SharedMemory &memory_;
     PipeClocks clocks_;
-    std::array<Map, kSpaceCount> maps_;
+    std::array<Map, kTracedSpaceCount> maps_;
     size_t prune_at_ = 4096;
 };
 

@@ -102,12 +102,13 @@ Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shap
 // What an instruction has in place of an operand that the trace does not describe.
 constexpr Operand kNoOperand{0, static_cast<uint64_t>(Space::Ub), 0, 1u};
 
-inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::initializer_list<Operand> operands) {
+inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::initializer_list<Operand> operands, uint16_t left_in = 0) {
     if (block().values_only > 0) return;
     if (element_wise(op) && block().library_calls == 0) check_overlap(op, repeats, operands);
     Record record{};
     record.op = op;
     record.dtype_bytes = static_cast<uint8_t>(widest_bytes);
+    record.flag_id = left_in;
     record.repeats = repeats;
     record.source_pipe = place_in_call();
     emit(record, operands);

@@ -9,7 +9,8 @@
 namespace asim {
 
 // What the scalar unit reads of the unified buffer after another pipe wrote it, or writes after another pipe used it, comes
-// after a pair of flags, and so does what a pipe reads that the scalar unit wrote. Where the kernel has none, the compiler
+// after a pair of flags, and so does what a pipe reads that the scalar unit wrote, and what the scalar unit reads of a register that
+// a vector instruction left its result in. Where the kernel has none, the compiler
 // inserts it (asc-devkit docs/zh/api/SIMD-API, synchronisation inside a core, key features, table 3): leaving it out saves
 // nothing, however long ago the other pipe has finished.
 class ScalarOrder {
@@ -74,10 +75,23 @@ private:
         void clear();
     };
 
+    // Vector registers that an instruction has left a result in since the last pair of flags from V to the scalar unit, one bit each.
+    struct Registers {
+        uint32_t set = 0;
+        uint32_t announced = 0;     // before a flag that is set and not yet awaited
+
+        void add(uint32_t bit) { set |= bit, announced &= ~bit; }
+        void announce() { announced = set; }
+        void forget_announced() { set &= ~announced, announced = 0; }
+    };
+
     bool scalar_access(const Entry &entry);
+    bool register_read(const Operand &operand);
+    void order_after(size_t pipe);
     bool instruction(const Entry &entry);
 
     std::array<Uses, kPipeCount> others_;   // of each pipe
+    Registers registers_;
     Written own_;                           // of the scalar unit
 };
 

@@ -41,8 +41,8 @@ public:
     bool next(Entry &entry);    // false at the end
     uint64_t ordinal() const { return count_ - 1; }     // of the entry that next() gave, among those of the block
 
-    // Whether the scalar unit loads or stores anything of the unified buffer in this block; asked before the first entry.
-    bool scalar_uses_ub() const;
+    // Whether the scalar unit accesses the unified buffer or a vector register in this block; asked before the first entry.
+    bool scalar_meets_pipes() const;
 
     Site &site() { return sites_[last_]; }      // of that entry
 

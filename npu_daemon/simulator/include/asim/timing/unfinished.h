@@ -114,10 +114,10 @@ private:
     void forget_ends(uint32_t pipe);
 
     alignas(kHostLineBytes) Numbers past_{};                // how many of each pipe have an end that is past
-    std::array<uint8_t, kSpaceCount> pipes_in_{};           // that have touched a memory, one bit each
+    std::array<uint8_t, kTracedSpaceCount> pipes_in_{};           // that have touched a memory, one bit each
     uint32_t ending_ = 0;                                   // pipes with ends that are not past, one bit each
     std::array<OfPipe, kPipeCount> pipes_;
-    std::array<RangesOfPipes, kSpaceCount> ranges_;         // by memory
+    std::array<RangesOfPipes, kTracedSpaceCount> ranges_;         // by memory
 };
 
 }  // namespace asim

@@ -44,9 +44,10 @@ constexpr const Instruction &info(Op op) { return kInstructions[static_cast<uint
 constexpr bool writes_gm(Op op) { return op == Op::CopyUbToGm || op == Op::CopyL1ToGm || op == Op::CopyL0cToGm; }
 constexpr bool reads_gm(Op op) { return op == Op::CopyGmToUb || op == Op::CopyGmToL1; }
 
-// Memories: of a vector core Ub, of a cube core all from L1 on; Gm is common.
-enum class Space : uint8_t { Ub, Gm, L1, L0A, L0B, L0C, BiasTable, FixpipeBuffer };
-constexpr uint32_t kSpaceCount = 8;
+// Memories: of a vector core Ub, of a cube core all from L1 on; Gm is common. Registers are none, but are accessed likewise.
+enum class Space : uint8_t { Ub, Gm, L1, L0A, L0B, L0C, BiasTable, FixpipeBuffer, Register };
+constexpr uint32_t kSpaceCount = 8;             // memories
+constexpr uint32_t kTracedSpaceCount = 9;       // with the registers
 
 // One address range an instruction touches; operand 0 is written, the others are read. A copy from UB to GM that leaves
 // bytes as they were has a third operand: those that it changes, none at all when its extent is 0.
@@ -62,6 +63,19 @@ constexpr uint32_t kScalarLineBytes = 64;   // data cache line (docs/hardware.md
 constexpr uint32_t kLinePartBytes = 2;      // one bit of `stride` each
 
 constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues
+
+// Registers in which vector instructions leave a result for the scalar unit.
+enum class VectorRegister : uint8_t {
+    Extreme,        // the last maximum or minimum over a whole instruction, and its index
+    Sum,            // the last accumulating sum
+    MergeCounts,    // records that the last MrgSort took from each queue
+};
+constexpr uint32_t kVectorRegisterCount = 3;
+constexpr uint32_t kResultRegisterBytes = 8;
+
+constexpr Operand register_operand(VectorRegister which) {
+    return {static_cast<uint64_t>(which) * kResultRegisterBytes, static_cast<uint64_t>(Space::Register), kResultRegisterBytes, 0};
+}
 
 // What the scalar unit executes, by what it takes. The first eight are instructions of a kernel's own code, in the order in which
 // asim_count (machine/instrumentation.h) packs them.
@@ -107,6 +121,11 @@ constexpr uint16_t kAtomicMode = 8;  // times how it does (AtomicMode)
 constexpr uint16_t kFromPointer = 1;
 constexpr uint16_t kPastCache = 2;
 constexpr uint16_t kKeepsValue = 4;     // a store to global memory of the value that is there already
+// flag_id of a vector instruction: the register that it leaves a result in, counted from 1, or 0.
+constexpr uint16_t leaves_in(VectorRegister which) { return static_cast<uint16_t>(static_cast<uint16_t>(which) + 1); }
+inline bool sets_register(const Record &record) { return record.flag_id != 0 && info(record.op).pipe == Pipe::V; }
+inline Operand register_set_by(const Record &record) { return register_operand(static_cast<VectorRegister>(record.flag_id - 1)); }
+
 // source_pipe of a vector instruction before which a library call has a barrier, and of what the Matmul object does on a
 // cube core, where it orders its own work.
 constexpr uint8_t kInsideCall = 1;

@@ -92,6 +92,19 @@ __aicore__ inline void AddBlock(Probe& probe, uint32_t offset)
     Settle();
 }
 
+// y = x + value for the block's share, in order.
+__aicore__ inline void AddToShare(Probe& probe, float value)
+{
+    for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
+        DataCopy(probe.a, probe.x[offset], TILE);
+        Settle();
+        Adds(probe.b, probe.a, value, TILE);
+        Settle();
+        DataCopy(probe.y[offset], probe.b, TILE);
+        Settle();
+    }
+}
+
 // y = x + 1 for one tile, in order; the copy out takes `count` elements.
 __aicore__ inline void PlainTile(Probe& probe, uint32_t offset, uint32_t count = TILE)
 {

@@ -48,7 +48,9 @@ extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {
 }"""
 _MOST_DEFINITIONS = 8  # of an entry, in branches of #if, that are looked at
 _OURS = "asim_"
-_RESERVED = "ASIM_READ_FIRST asim_call_entry"  # headers_read_first, asim/api/launch.h
+_RESERVED = (  # headers_read_first, asim/api/launch.h, asim/api/template_launch.h
+    "ASIM_READ_FIRST asim_call_entry asim_all_keys asim_launch_template asim_template_task_type"
+)
 _MACRO = "-D"
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"

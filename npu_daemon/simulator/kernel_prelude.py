@@ -61,6 +61,7 @@ _ACCESS_MACROS = """\
 #define COPY_TILING_WITH_ARRAY(type, count, source, pointer) const type(*pointer)[count] = &(source)
 #define REGISTER_TILING_DEFAULT(structure) using asim_default_tiling = structure
 #define REGISTER_TILING_FOR_TILINGKEY(condition, structure)
+#define REGISTER_NONE_TILING
 """
 
 

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from host_side_machine import CHIP, SIMPLE_CASE, Host, sources_of, toolchain, toy
+from host_side_machine import CHIP, SIMPLE_CASE, Host, sources_of, tensor, toolchain, toy
 
-from ascend_gym.core.records import SourceFile, Sources
+from ascend_gym.core.records import Case, SourceFile, Sources
 from npu_daemon.simulator.compiler import clang
 from npu_daemon.simulator.host_side import (
     OperatorDefinition,
@@ -159,20 +159,25 @@ def test_values_make_a_key(toolchain: Path, tmp_path: Path) -> None:
     assert host.decide().tiling_key == KEYS[10, 15, 7, 1]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ("10, 15, 9, 1", "N has no value 9: ASCENDC_TPL_UINT_DECL lists 0 to 2, 3 to 5, 7, 6"),
-        ("10, 15, 7, 2", "S has no value 2: ASCENDC_TPL_BOOL_DECL lists 0, 1"),
-        ("{10, 15, 7}", "take a value for each of the 4 parameters (X, Y, N, S), in this order; got 3"),
-    ],
-)
-def test_a_value_that_is_not_declared_has_no_key(
-    toolchain: Path, tmp_path: Path, values: str, message: str
-) -> None:
-    body = f"context->SetTilingKey(GET_TPL_TILING_KEY({values})); return ge::GRAPH_SUCCESS;"
-    outcome = Host(INCLUDES + toy(body, PARAMETERS), tmp_path, toolchain).tile()
-    assert message in str(outcome), outcome
+def test_a_value_that_is_not_declared_has_no_key(toolchain: Path, tmp_path: Path) -> None:
+    """The first extent of the case says which call to make."""
+    calls = {
+        "10, 15, 9, 1": "N has no value 9: ASCENDC_TPL_UINT_DECL lists 0 to 2, 3 to 5, 7, 6",
+        "10, 15, 7, 2": "S has no value 2: ASCENDC_TPL_BOOL_DECL lists 0, 1",
+        "{10, 15, 7}": "take a value for each of the 4 parameters (X, Y, N, S), in this order; got 3",
+    }
+    branches = "".join(
+        f"if (extent == {number}) context->SetTilingKey(GET_TPL_TILING_KEY({values}));\n"
+        for number, values in enumerate(calls, 1)
+    )
+    extent = "const auto extent = context->GetInputShape(0)->GetStorageShape().GetDim(0);\n"
+    host = Host(
+        INCLUDES + toy(f"{extent}{branches}return ge::GRAPH_SUCCESS;", PARAMETERS), tmp_path, toolchain
+    )
+    for number, message in enumerate(calls.values(), 1):
+        shape = (number, 128)
+        case = Case(case_id="c", inputs=(tensor("x", shape),), outputs=(tensor("y", shape),))
+        assert message in str(host.tile(case))
 
 
 def test_combinations_name_the_cores_that_a_kernel_is_built_for() -> None:

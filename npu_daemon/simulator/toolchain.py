@@ -304,7 +304,7 @@ def simulator_parts(folder: Path) -> list[Part]:
 
 
 def toolchain_parts(folder: Path) -> list[Part]:
-    """Return all that is compiled for a toolchain, with targets in ``folder`` and its folder for host code."""
+    """Return all that is compiled for a toolchain, with targets in ``folder`` and below it."""
     groups = (StandardLibrary(folder).parts(), *_Programs.in_folder(folder).parts)
     return [part for group in groups for part in group]
 

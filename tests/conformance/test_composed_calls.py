@@ -16,7 +16,16 @@ RUNTIME = [
     *("math_elementary", "math_sequences", "math_gamma", "math_rounding", "math_trigonometric", "math_power"),
     *("vector_elementwise", "vector_cast", "vector_compare", "vector_transpose", "vector_progression"),
     *("vector_gather", "vector_reduce", "vector_reduce_all", "vector_sort", "vector_fused"),
-    *("library_rows", "library_softmax", "softmax_sequence", "copy", "cube_copy", "fill", "atomic"),
+    *(
+        "composed_demands",
+        "library_rows",
+        "library_softmax",
+        "softmax_sequence",
+        "copy",
+        "cube_copy",
+        "fill",
+        "atomic",
+    ),
 ]
 FLOATS = ("float32", "float16")
 Reference = Callable[[Array, Array], Array]
@@ -107,7 +116,9 @@ def test_cumulative_sums(machine: Machine, way: str, axis: int, shape: tuple[int
 
 def test_cumulative_sums_take_whole_blocks(machine: Machine) -> None:
     machine.reset(UB)
-    with pytest.raises(MachineFault, match="CumSum: rows of 40 bytes, expected a multiple of 32"):
+    with pytest.raises(
+        MachineFault, match="CumSum: rows of 40 bytes, expected a multiple of 32: pad them to 64"
+    ):
         machine.call("CumSum across float32", DST, FAR, SRC, 4, 10, TMP, 14 * KB)
 
 

@@ -183,6 +183,11 @@ bool register_topk() {
         AscendC::AscendQuant<T>(tensor<int8_t>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), tensor<T>(a[4]), tensor<T>(a[5]), columns, columns,
                                 uint32_t(a[7]));
     });
+    // Likewise with the bits of one offset.
+    Register("AscendQuant one offset" + type, [](Arguments a) {
+        AscendC::AscendQuant<T>(tensor<int8_t>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), tensor<T>(a[4]), scalar<T>(a[5]), uint32_t(a[6]),
+                                uint32_t(a[7]));
+    });
     return true;
 }
 

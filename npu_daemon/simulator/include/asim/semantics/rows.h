@@ -13,8 +13,8 @@ struct Matrix {
 // Faults where there are more elements than the unified buffer holds, or less scratch than a call needs.
 ASIM_API void check_matrix(ComposedCall call, Matrix shape);
 ASIM_API void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes);
-// Faults where `value` is not what the page of a call demands.
-ASIM_API void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound);
+// Faults where `value`, which is that of `what`, is not what the page of a call demands.
+ASIM_API void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound, Quantity what = Quantity::Extent);
 
 // dst[i][j] = src[i] (along the last axis) or src[j]; Bits as wide as an element.
 template <typename Bits>

@@ -201,9 +201,11 @@ inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &,
     maxValue = (rows + group - 1) / group * minValue;
 }
 
-inline void GetAscendQuantMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, uint32_t &maxValue, uint32_t &minValue) {
-    math_scratch({2, false}, shape, typeSize, maxValue, minValue);
-    maxValue = std::max(maxValue, minValue);
+// One tensor of halfs, and as the published library has it no less than two repeats.
+inline void GetAscendQuantMaxMinTmpSize(const ge::Shape &shape, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
+    constexpr uint32_t kLeast = 2 * 256, kUnit = 64;
+    minValue = kLeast;
+    maxValue = std::max(minValue, (static_cast<uint32_t>(shape.GetShapeSize()) * 2 + kUnit - 1) / kUnit * kUnit);
 }
 inline void GetAscendQuantTmpBufferFactorSize(uint32_t &maxLiveNodeCount, uint32_t &extraBuf) {
     maxLiveNodeCount = 2;

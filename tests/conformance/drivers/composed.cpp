@@ -135,6 +135,24 @@ bool register_norms() {
     return true;
 }
 
+// Arguments: dst, src, mask, bytes of the mask, rows, columns, columns of the mask, scratch, bytes.
+template <typename T, uint32_t mode>
+bool register_drop_out() {
+    Register("DropOut mode " + std::to_string(mode) + " " + type_name<T>(), [](Arguments a) {
+        AscendC::DropOutShapeInfo info;
+        info.firstAxis = a[4];
+        info.srcLastAxis = a[5];
+        info.maskLastAxis = a[6];
+        AscendC::DropOut<T, false, mode>(tensor<T>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), bytes_at(a[7], a[8]), 0.5f, info);
+    });
+    return true;
+}
+template <typename T>
+bool register_drop_outs() {
+    return register_drop_out<T, 0>() && register_drop_out<T, 1>() && register_drop_out<T, 2>() && register_drop_out<T, 3>() &&
+           register_drop_out<T, 4>();
+}
+
 // Arguments: dst, sums, maxima, src, rows, columns, scratch, bytes.
 template <typename T>
 bool register_softmax() {
@@ -261,6 +279,7 @@ const Register g_add_deq_relu("AddDeqRelu", [](Arguments a) {
 const bool g_registered = register_sums<half>() && register_sums<float>() && register_norms<half>() && register_norms<float>() &&
                           register_softmax<half>() && register_softmax<float>() && register_topk<half>() && register_topk<float>() &&
                           register_flags<uint8_t>() && register_flags<float>() && register_fused<int8_t, half>() &&
-                          register_fused<half, float>() && register_fused<int8_t, int16_t>() && register_axpy<half>() && register_axpy<float>();
+                          register_fused<half, float>() && register_fused<int8_t, int16_t>() && register_axpy<half>() && register_axpy<float>() &&
+                          register_drop_outs<half>() && register_drop_outs<float>();
 
 }  // namespace

@@ -250,12 +250,12 @@ void GetConfusionTransposeTilingInfo(const ge::Shape &shape, uint32_t scratch, u
     GetTransposeTilingInfo(shape, scratch, typeSize, kind, tiling);
 }
 
-// Three tensors of half values of the mask's bytes.
+// The mask's bytes as half and float, with room to spare as the published library has it.
 inline void GetDropOutMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
-    minValue = 3 * 64;
-    maxValue = std::max(minValue, 3 * scratch_plans::aligned(static_cast<uint32_t>(shape.GetShapeSize()) * 2, 64));
+    minValue = 2 * 256;
+    maxValue = std::max(minValue, static_cast<uint32_t>(shape.GetShapeSize()) * 8);
 }
-inline uint32_t GetDropOutMinTmpSize(const ge::Shape &, uint32_t, bool) { return 3 * 64; }
+inline uint32_t GetDropOutMinTmpSize(const ge::Shape &, uint32_t, bool) { return 2 * 256; }
 inline uint32_t GetDropOutMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool reuses) {
     uint32_t most = 0, least = 0;
     GetDropOutMaxMinTmpSize(shape, typeSize, reuses, most, least);

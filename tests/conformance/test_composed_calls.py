@@ -324,12 +324,21 @@ def test_topk_of_short_rows(
 
 
 @pytest.mark.parametrize(
-    ("k", "message"), [(0, "an extent is 0"), (40, "40 elements to compute, but an operand has 32")]
+    ("inner", "counting", "k", "message"),
+    [
+        (32, 32, 0, "k is 0, expected at least 1"),
+        (32, 32, 40, "k is 40, expected at most 32: pass no more"),
+        (32, 40, 5, "n is 40, expected at most 32: pass no more"),
+        (16, 16, 4, "inner is 16, expected a multiple of 32: pad it to 32"),
+        (8192, 8192, 4, "inner is 8192, expected at most 4096: pass no more"),
+    ],
 )
-def test_topk_takes_no_more_than_there_are(machine: Machine, k: int, message: str) -> None:
+def test_topk_takes_no_more_than_there_are(
+    machine: Machine, inner: int, counting: int, k: int, message: str
+) -> None:
     machine.reset(UB)
     with pytest.raises(MachineFault, match=f"TopK: {message}"):
-        machine.call("TopK float32", DST, FAR, SRC, OTHER, OTHER, 1, 32, 32, k, 1, TMP, 8 * KB)
+        machine.call("TopK float32", DST, FAR, SRC, OTHER, OTHER, 1, inner, counting, k, 1, TMP, 8 * KB)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -178,12 +178,16 @@ void check_topk(const LocalTensor<uint8_t> &scratch, const TopKInfo &info, int32
     const auto call = ComposedCall::TopK;
     require_math_type<T>();
     constexpr uint32_t kMostRecords = 4096;
-    asim::check_demand(call, Demand::WholeBlocks, static_cast<uint32_t>(info.inner), 0);
-    asim::check_demand(call, Demand::AboveZero, k > 0 && info.n > 0 && info.outter > 0, 0);
-    asim::check_demand(call, Demand::AtMost, static_cast<uint32_t>(k), static_cast<uint32_t>(info.n));
-    asim::check_demand(call, Demand::AtMost, static_cast<uint32_t>(info.n), static_cast<uint32_t>(info.inner));
-    asim::check_demand(call, Demand::AtMost, static_cast<uint32_t>(info.inner), kMostRecords);
-    if (small) asim::check_demand(call, Demand::Equal, static_cast<uint32_t>(info.inner), kSortedRun);
+    const auto inner = static_cast<uint32_t>(info.inner), n = static_cast<uint32_t>(info.n);
+    asim::check_demand(call, Demand::Multiple, inner, kSortedRun, Quantity::Inner);
+    asim::check_demand(call, Demand::Most, inner, kMostRecords, Quantity::Inner);
+    if (small) asim::check_demand(call, Demand::Equal, inner, kSortedRun, Quantity::Inner);
+    asim::check_matrix(call, {static_cast<uint32_t>(info.outter), inner});
+    asim::check_demand(call, Demand::AboveZero, static_cast<uint32_t>(info.outter), 0, Quantity::Outter);
+    asim::check_demand(call, Demand::AboveZero, n, 0, Quantity::N);
+    asim::check_demand(call, Demand::Most, n, inner, Quantity::N);
+    asim::check_demand(call, Demand::AboveZero, static_cast<uint32_t>(k), 0, Quantity::K);
+    asim::check_demand(call, Demand::Most, static_cast<uint32_t>(k), n, Quantity::K);
     asim::check_scratch(call, bytes_of(scratch), needed_bytes);
 }
 
@@ -197,7 +201,7 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
                             const bool isLargest = true) {
     static_assert(config.algo == TopKAlgo::MERGE_SORT, "TopK has no radix sort on Atlas A2");
     constexpr bool small = topkMode == TopKMode::TOPK_NSMALL;
-    if (small && isHasfinish) asim::check_demand(composed_calls::ComposedCall::TopK, composed_calls::Demand::Equal, 1, 0);
+    static_assert(!(small && isHasfinish), "TopK of short rows (TOPK_NSMALL) has no finished rows: isHasfinish must be false");
     const auto inner = static_cast<uint32_t>(topKInfo.inner), rows = static_cast<uint32_t>(topKInfo.outter);
     const uint32_t records = small ? inner * rows : 2 * inner, sources = small ? inner * rows : inner;
     const uint64_t negated = small && !isLargest ? uint64_t{sources} * sizeof(T) : 0, masks = small ? 2 * asim::kUbBlockBytes : 0;

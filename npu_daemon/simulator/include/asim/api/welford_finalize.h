@@ -125,10 +125,10 @@ inline void finalize(const LocalTensor<float> &mean, const LocalTensor<float> &v
                      const LocalTensor<float> &variances, const LocalTensor<uint8_t> &scratch, const FinalizeWeights &weights) {
     const WelfordFinalizePara &para = weights.para;
     constexpr ComposedCall call = ComposedCall::WelfordFinalize;
-    asim::check_demand(call, Demand::AboveZero, para.abLength, 0);
-    asim::check_demand(call, Demand::WholeBlocks, para.abLength * static_cast<uint32_t>(sizeof(float)), 0);
-    asim::check_demand(call, Demand::Equal, para.headCountLength + para.tailCountLength, para.abLength);
-    if (!weights.counted && para.tailCountLength > 0) asim::check_demand(call, Demand::AboveZero, para.tailCount, 0);
+    asim::check_demand(call, Demand::AboveZero, para.abLength, 0, Quantity::AbLength);
+    asim::check_demand(call, Demand::Multiple, para.abLength, kFloatsOfBlock, Quantity::AbLength);
+    asim::check_demand(call, Demand::Equal, para.headCountLength + para.tailCountLength, para.abLength, Quantity::HeadAndTail);
+    if (!weights.counted && para.tailCountLength > 0) asim::check_demand(call, Demand::AboveZero, para.tailCount, 0, Quantity::TailCount);
     for (const LocalTensor<float> &dst : {mean, variance}) {
         must_not_overlap(call, dst, kFloatsOfBlock, means, para.abLength);
         must_not_overlap(call, dst, kFloatsOfBlock, variances, para.abLength);

@@ -79,11 +79,12 @@ void reduce_bytes(const LocalTensor<uint8_t> &dst, const LocalTensor<uint8_t> &s
     constexpr bool rows_remain = std::is_same_v<pattern, Pattern::Reduce::AR>;
     const uint32_t columns = AlignUp(shape[1], asim::kUbBlockBytes), elements = shape[0] * columns;
     const uint32_t results = AlignUp(rows_remain ? shape[0] : columns, asim::kUbBlockBytes);
-    asim::check_scratch(call, bytes_of(scratch), (uint64_t{elements} + results) * sizeof(half));
+    constexpr uint32_t lanes = asim::kRepeatBytes / sizeof(half);
+    const uint32_t folded = rows_remain && shape[1] > lanes ? lanes : 0;        // of a row, a repeat
+    asim::check_scratch(call, bytes_of(scratch), (uint64_t{elements} + results + folded) * sizeof(half));
     const LocalTensor<half> wide = scratch.template ReinterpretCast<half>(), result = wide[elements], rest = result[results];
     Steps<half>(elements).cast(wide, src);
     if constexpr (rows_remain) {
-        constexpr uint32_t lanes = asim::kRepeatBytes / sizeof(half);
         for (uint32_t row = 0; row < shape[0]; ++row) {      // rows are longer than their data by a block at most
             reduce_rows::last_axis<type>(result[row], wide[row * columns], rest, 1, shape[1], shape[1] <= lanes ? 8 : columns / 16);
         }

@@ -23,6 +23,7 @@ void register_pair(const std::string &name, F with_scratch, G without) {
         [](auto dst, auto a, auto b, uint32_t n) { AscendC::Name(dst, a, b, ##__VA_ARGS__, n); });
 
 constexpr AscendC::CumSumConfig kAcross{true, false, true}, kDown{false, false, true};
+constexpr AscendC::WelfordUpdateConfig kInPlace{true};
 
 // Arguments: dst, last row, src, rows, columns, scratch, bytes.
 template <typename T>
@@ -87,6 +88,7 @@ bool register_norms() {
         AscendC::Normalize<T, T>(tensor<T>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]),
                                  tensor<T>(a[5]), bytes_at(a[10], a[11]), static_cast<float>(scalar<T>(a[12])), para);
     });
+    // Likewise, with basic blocks and by how many elements the rounds of the plan are too short instead of mean and variance.
     Register("RmsNorm" + type, [](Arguments a) {
         RmsNormTiling tiling{};
         tiling.bLength = a[6];
@@ -95,7 +97,7 @@ bool register_norms() {
         tiling.originalHLength = a[8];
         tiling.reciprocalOfHLength = 1.0f / static_cast<float>(a[8]);
         tiling.mainBsLength = a[9];
-        tiling.mainBshLength = a[9] * a[7];
+        tiling.mainBshLength = a[9] * a[7] - a[2];
         const auto dst = tensor<T>(a[0]), src = tensor<T>(a[3]), gamma = tensor<T>(a[4]);
         if (a[1] != 0) return AscendC::RmsNorm<T, true>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
         AscendC::RmsNorm<T>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
@@ -128,9 +130,15 @@ bool register_norms() {
     });
     // Arguments: mean and variance after, before, x, elements, scratch, bytes, bits of 1 / n as float.
     Register("WelfordUpdate" + type, [](Arguments a) {
-        const AscendC::WelfordUpdateParam para{1, uint32_t(a[5]), uint32_t(a[5]), scalar<float>(a[8])};
+        const AscendC::WelfordUpdateParam para{1, AscendC::AlignUp(uint32_t(a[5]), 16u), uint32_t(a[5]), scalar<float>(a[8])};
         AscendC::WelfordUpdate<T, float>(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]),
                                          tensor<T>(a[4]), bytes_at(a[6], a[7]), para);
+    });
+    // Likewise, with the number of elements in all at the end.
+    Register("WelfordUpdate in place" + type, [](Arguments a) {
+        const AscendC::WelfordUpdateParam para{1, uint32_t(a[9]), uint32_t(a[5]), scalar<float>(a[8])};
+        AscendC::WelfordUpdate<T, float, false, kInPlace>(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]),
+                                                          tensor<T>(a[4]), bytes_at(a[6], a[7]), para);
     });
     return true;
 }

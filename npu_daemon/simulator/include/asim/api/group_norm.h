@@ -52,11 +52,15 @@ __aicore__ inline void GroupNorm(const LocalTensor<T> &output, const LocalTensor
                                  const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
                                  const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const GroupNormTiling &tiling) {
     require_math_type<T>();
-    using composed_calls::ComposedCall, composed_calls::Demand;
+    using composed_calls::ComposedCall, composed_calls::Demand, composed_calls::Quantity;
     const uint32_t elements = tiling.d * tiling.hw, groups = tiling.n * tiling.g, numbers = AlignUp(groups * 8, 8u);
+    asim::check_matrix(ComposedCall::GroupNorm, {tiling.n, tiling.g});
+    asim::check_matrix(ComposedCall::GroupNorm, {tiling.d, tiling.hw});
+    asim::check_matrix(ComposedCall::GroupNorm, {groups, elements});
     asim::check_demand(ComposedCall::GroupNorm, Demand::AboveZero, groups * elements, 0);
-    asim::check_demand(ComposedCall::GroupNorm, Demand::Equal, tiling.g * tiling.d, tiling.c);
+    asim::check_demand(ComposedCall::GroupNorm, Demand::Equal, tiling.g * tiling.d, tiling.c, Quantity::GroupedChannels);
     asim::check_demand(ComposedCall::GroupNorm, Demand::WholeBlocks, tiling.hw * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(ComposedCall::GroupNorm, Demand::Most, elements, composed_calls::kMostFoldedColumns, Quantity::GroupElements);
     asim::check_scratch(ComposedCall::GroupNorm, composed_calls::bytes_of(sharedTmpBuffer), (3ull * elements + 2 * numbers) * sizeof(float));
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>(), means = base, variances = base[numbers];
     const LocalTensor<float> rows = base[2 * numbers];

@@ -115,6 +115,30 @@ void rms_norm_rows(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
     }
 }
 
+// A plan whose rounds are whole rows, and with basic blocks whole repeats of rows in groups of eight, as the page has it.
+template <typename T, bool isBasicBlock>
+void check_rms_norm(const RmsNormTiling &tiling) {
+    constexpr ComposedCall call = ComposedCall::RmsNorm;
+    constexpr uint32_t kMostBasicColumns = 2047, kRowsOfGroup = 8;
+    asim::check_matrix(call, {tiling.bLength, tiling.sLength});
+    asim::check_matrix(call, {tiling.bLength * tiling.sLength, tiling.hLength});
+    asim::check_matrix(call, {tiling.mainBsLength, tiling.hLength});
+    asim::check_demand(call, Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(call, Demand::Most, tiling.originalHLength, tiling.hLength, Quantity::OriginalHLength);
+    asim::check_demand(call, Demand::AboveZero, tiling.mainBsLength, 0, Quantity::MainBsLength);
+    asim::check_demand(call, Demand::Equal, tiling.mainBshLength, tiling.mainBsLength * tiling.hLength, Quantity::MainBshLength);
+    if constexpr (isBasicBlock) {
+        asim::check_demand(call, Demand::Multiple, tiling.hLength, kFloatsOfRepeat, Quantity::HLength);
+        asim::check_demand(call, Demand::Most, tiling.hLength, kMostBasicColumns, Quantity::HLength);
+        asim::check_demand(call, Demand::Multiple, tiling.bLength * tiling.sLength, kRowsOfGroup, Quantity::Rows);
+        if (tiling.mainBsLength > kRowsOfGroup) {
+            asim::check_demand(call, Demand::Multiple, tiling.mainBsLength, kRowsOfGroup, Quantity::MainBsLength);
+        }
+    } else if (tiling.hLength % kFloatsOfRepeat != 0) {
+        asim::check_demand(call, Demand::Most, tiling.mainBsLength, MAX_REPEAT_TIMES, Quantity::MainBsLength);
+    }
+}
+
 }  // namespace composed_calls
 
 template <typename T, bool isBasicBlock = false>
@@ -122,12 +146,9 @@ __aicore__ inline void RmsNorm(const LocalTensor<T> &dstLocal, const LocalTensor
                                const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const RmsNormTiling &tiling) {
     require_math_type<T>();
     using composed_calls::ComposedCall;
+    composed_calls::check_rms_norm<T, isBasicBlock>(tiling);
     const uint32_t aligned = AlignUp(tiling.mainBsLength, composed_calls::kFloatsOfBlock);
     const uint32_t floats = aligned + tiling.mainBshLength * (std::is_same_v<T, half> ? 2 : 1);
-    asim::check_matrix(ComposedCall::RmsNorm, {tiling.bLength * tiling.sLength, tiling.hLength});
-    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::AtMost, tiling.originalHLength, tiling.hLength);
-    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::AboveZero, tiling.mainBsLength, 0);
     asim::check_scratch(ComposedCall::RmsNorm, composed_calls::bytes_of(sharedTmpBuffer), uint64_t{floats} * sizeof(float));
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const composed_calls::RmsScratch scratch{base, base[aligned], base[aligned + tiling.mainBshLength]};

@@ -71,7 +71,8 @@ void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bou
             fault(FaultKind::RuntimeFault, name, "%s is %u, expected a multiple of %u: pad it to %llu", of, value, bound,
                   static_cast<unsigned long long>(padded(value, bound)));
         case Demand::Most: fault(FaultKind::RuntimeFault, name, "%s is %u, expected at most %u: pass no more", of, value, bound);
-        case Demand::Least: fault(FaultKind::RuntimeFault, name, "%s is %u, expected at least %u: pass no less", of, value, bound);
+        case Demand::Least: fault(FaultKind::RuntimeFault, name, "%s is %u, expected at least %u: pass no less", of, value,
+                                  bound);
     }
 }
 

@@ -8,14 +8,14 @@ namespace AscendC {
 namespace composed_calls {
 
 // x * alpha + gx of the rows at hand, in float.
-inline void residual(const LocalTensor<float> &dst, const LocalTensor<float> &x, const LocalTensor<float> &gx, const NormScratch &tmp,
-                     float alpha, uint32_t elements) {
+inline void residual(const LocalTensor<float> &dst, const LocalTensor<float> &x, const LocalTensor<float> &gx,
+                     const NormScratch &tmp, float alpha, uint32_t elements) {
     const Steps<float> steps(elements);
     steps.muls(tmp.b, x, alpha);
     steps.add(dst, gx, tmp.b);
 }
-inline void residual(const LocalTensor<float> &dst, const LocalTensor<half> &x, const LocalTensor<half> &gx, const NormScratch &tmp,
-                     float alpha, uint32_t elements) {
+inline void residual(const LocalTensor<float> &dst, const LocalTensor<half> &x, const LocalTensor<half> &gx,
+                     const NormScratch &tmp, float alpha, uint32_t elements) {
     const Steps<float> steps(elements);
     steps.cast(dst, x);
     steps.cast(tmp.c, gx);
@@ -29,10 +29,10 @@ struct NormShape {
     float reciprocal;
 };
 
-// The sums of the counting elements of rows, in `sums` and, one after another, in `packed`, which may be the source. Rows of which
-// one element counts have no sum, as in the published library.
-inline void sum_counting(const LocalTensor<float> &sums, const LocalTensor<float> &packed, const LocalTensor<float> &src, uint32_t rows,
-                         const NormShape &shape) {
+// The sums of the counting elements of rows, in `sums` and, one after another, in `packed`, which may be the source. Rows of
+// which one element counts have no sum, as in the published library.
+inline void sum_counting(const LocalTensor<float> &sums, const LocalTensor<float> &packed, const LocalTensor<float> &src,
+                         uint32_t rows, const NormShape &shape) {
     for (uint32_t row = 0; row < rows; ++row) {
         LocalTensor<float> from = src[row * shape.columns], to = packed[row * shape.columns];
         for (uint32_t left = shape.counting; left > 1; left = DivCeil(left, kFloatsOfRepeat)) {
@@ -51,8 +51,8 @@ inline void sum_counting(const LocalTensor<float> &sums, const LocalTensor<float
 }
 
 // dst = (x - mean) / sqrt(variance + epsilon) of the rows in `tmp.a`, in `tmp.c`; means are read by the scalar unit.
-inline void normalize_counting(const LocalTensor<float> &mean, const LocalTensor<float> &variance, const NormScratch &tmp, float epsilon,
-                               uint32_t rows, const NormShape &shape) {
+inline void normalize_counting(const LocalTensor<float> &mean, const LocalTensor<float> &variance, const NormScratch &tmp,
+                               float epsilon, uint32_t rows, const NormShape &shape) {
     const Steps<float> all(rows * shape.columns), each(rows);
     all.muls(tmp.c, tmp.a, shape.reciprocal);
     sum_counting(mean, tmp.c, tmp.c, rows, shape);
@@ -91,7 +91,8 @@ __aicore__ inline void DeepNorm(const LocalTensor<T> &dstLocal, const LocalTenso
                                 const T epsilon, const DeepNormTiling &tiling) {
     composed_calls::check_deep_norm<T>(sharedTmpBuffer, tiling);
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
-    const composed_calls::NormScratch tmp{base[tiling.firstTmpStartPos], base[tiling.secondTmpStartPos], base[tiling.thirdTmpStartPos]};
+    const composed_calls::NormScratch tmp{base[tiling.firstTmpStartPos], base[tiling.secondTmpStartPos],
+                                          base[tiling.thirdTmpStartPos]};
     LocalTensor<float> means, variances;
     if constexpr (std::is_same_v<T, half>) means = base[tiling.meanTmpTensorPos], variances = base[tiling.varianceTmpTensorPos];
     else means = meanLocal, variances = rstdLocal;
@@ -112,8 +113,8 @@ template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
 __aicore__ inline void DeepNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &meanLocal, const LocalTensor<T> &rstdLocal,
                                 const LocalTensor<T> &srcLocal, const LocalTensor<T> &gxLocal, const LocalTensor<T> &betaLocal,
                                 const LocalTensor<T> &gammaLocal, const T alpha, const T epsilon, const DeepNormTiling &tiling) {
-    DeepNorm<T>(dstLocal, meanLocal, rstdLocal, srcLocal, gxLocal, betaLocal, gammaLocal, composed_calls::free_scratch(), alpha, epsilon,
-                tiling);
+    DeepNorm<T>(dstLocal, meanLocal, rstdLocal, srcLocal, gxLocal, betaLocal, gammaLocal, composed_calls::free_scratch(), alpha,
+                epsilon, tiling);
 }
 
 }  // namespace AscendC

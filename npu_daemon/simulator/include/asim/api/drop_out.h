@@ -1,4 +1,5 @@
-// DropOut by a mask of bytes or bits, and the transposition of matrices by a plan (asc-devkit, adv_api/detail/filter and transpose).
+// DropOut by a mask of bytes or bits, and the transposition of matrices by a plan (asc-devkit, adv_api/detail/filter and
+// transpose).
 #pragma once
 #include "asim/api/library_rows.h"
 #include "asim/api/library_steps.h"
@@ -51,7 +52,8 @@ inline void clear_selection_scalar(const LocalTensor<uint8_t> &scratch) {
 
 // `count` elements whose bit is 0 become the scalar of the comparison register, the others stay; all of them are scaled.
 template <typename T>
-void drop_by_bits(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &mask, T scale, uint32_t count) {
+void drop_by_bits(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &mask, T scale,
+                  uint32_t count) {
     counted(count, [&] {
         Select(dst, mask, src, 1, BinaryRepeatParams{});
         PipeBarrier<PIPE_V>();
@@ -97,8 +99,8 @@ inline void check_mask(const LocalTensor<uint8_t> &mask, const DropOutShapeInfo 
 }
 
 template <typename T, bool has_zero>
-void drop(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &mask, const LocalTensor<uint8_t> &scratch,
-          float keep, const DropOutShapeInfo &info, MaskForm form) {
+void drop(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &mask,
+          const LocalTensor<uint8_t> &scratch, float keep, const DropOutShapeInfo &info, MaskForm form) {
     const auto scale = static_cast<T>(1.0f / keep);
     const uint32_t count = info.firstAxis * info.srcLastAxis;
     check_mask(mask, info, form);
@@ -114,19 +116,20 @@ void drop(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTenso
 
 }  // namespace composed_calls
 
-// Without a mode, the mask holds bits where its rows are shorter than those of the source. With `isInitBitMode` the kernel has set
-// the comparison register to zeros. Rows of a mask that are longer than those of the source are packed in their own place.
+// Without a mode, the mask holds bits where its rows are shorter than those of the source. With `isInitBitMode` the kernel has
+// set the comparison register to zeros. Rows of a mask that hold more than a row of the source are packed in their own place.
 template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
-__aicore__ inline void DropOut(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const LocalTensor<uint8_t> &maskLocal,
-                               const LocalTensor<uint8_t> &sharedTmpBuffer, const float keepProb, const DropOutShapeInfo &info) {
+__aicore__ inline void DropOut(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal,
+                               const LocalTensor<uint8_t> &maskLocal, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                               const float keepProb, const DropOutShapeInfo &info) {
     require_math_type<T>();
     static_assert(dropOutMode <= 4, "DropOut has modes 0 to 4");
     const auto form = dropOutMode == 0 ? composed_calls::mask_form(info) : static_cast<composed_calls::MaskForm>(dropOutMode);
     composed_calls::drop<T, isInitBitMode>(dstLocal, srcLocal, maskLocal, sharedTmpBuffer, keepProb, info, form);
 }
 template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
-__aicore__ inline void DropOut(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal, const LocalTensor<uint8_t> &maskLocal,
-                               const float keepProb, const DropOutShapeInfo &info) {
+__aicore__ inline void DropOut(const LocalTensor<T> &dstLocal, const LocalTensor<T> &srcLocal,
+                               const LocalTensor<uint8_t> &maskLocal, const float keepProb, const DropOutShapeInfo &info) {
     DropOut<T, isInitBitMode, dropOutMode>(dstLocal, srcLocal, maskLocal, composed_calls::free_scratch(), keepProb, info);
 }
 
@@ -150,8 +153,9 @@ __aicore__ inline void Transpose(const LocalTensor<T> &dst, const LocalTensor<T>
     Transpose(dst, src, LocalTensor<uint8_t>(), transposeType, tiling);
 }
 template <typename T>
-__aicore__ inline void ConfusionTranspose(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch,
-                                          TransposeType transposeType, const ConfusionTransposeTiling &tiling) {
+__aicore__ inline void ConfusionTranspose(const LocalTensor<T> &dst, const LocalTensor<T> &src,
+                                          const LocalTensor<uint8_t> &scratch, TransposeType transposeType,
+                                          const ConfusionTransposeTiling &tiling) {
     Transpose(dst, src, scratch, transposeType, tiling);
 }
 template <typename T>

@@ -30,8 +30,8 @@ namespace composed_calls {
 constexpr uint32_t kMostFoldedColumns = (MAX_REPEAT_TIMES + 2) * kFloatsOfRepeat - 1;
 
 // The sum of each row at the row's first element of `spread`, and one after another in `sums`; the rows of `src` are folded.
-inline void sum_rows(const LocalTensor<float> &spread, const LocalTensor<float> &sums, const LocalTensor<float> &src, uint32_t rows,
-                     uint32_t columns) {
+inline void sum_rows(const LocalTensor<float> &spread, const LocalTensor<float> &sums, const LocalTensor<float> &src,
+                     uint32_t rows, uint32_t columns) {
     const uint32_t whole = columns / kFloatsOfRepeat, rest = columns % kFloatsOfRepeat;
     const BinaryRepeatParams fold{1, 1, 1, 0, 8, 0};
     for (uint32_t row = 0; row < rows && columns > kFloatsOfRepeat; ++row) {
@@ -98,14 +98,15 @@ inline void normalize_rows(const LocalTensor<float> &x, const LocalTensor<float>
     all.adds(tmp.c, tmp.a, epsilon);
     all.sqrt(tmp.a, tmp.c);
     Steps<float>(kFloatsOfBlock).fill(tmp.c, 1.0f);
-    counted(rows * columns, [&] { Div<float, false>(tmp.a, tmp.c, tmp.a, kRegisterMask, 1, BinaryRepeatParams{1, 0, 1, 8, 0, 8}); });
+    counted(rows * columns,
+            [&] { Div<float, false>(tmp.a, tmp.c, tmp.a, kRegisterMask, 1, BinaryRepeatParams{1, 0, 1, 8, 0, 8}); });
     PipeBarrier<PIPE_V>();
     all.mul(tmp.c, tmp.a, tmp.b);
 }
 
 // dst = rows * gamma + beta, with `work` for the products.
-inline void affine_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                        uint32_t columns, bool add) {
+inline void affine_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                        uint32_t rows, uint32_t columns, bool add) {
     const auto count = static_cast<int32_t>(columns);
     for (uint32_t offset = 0; offset < rows * columns; offset += columns) {
         if (add) Add(dst[offset], src[offset], factors, count);
@@ -188,16 +189,18 @@ void layer_norm(const NormOperands<T> &whole, const LocalTensor<T> &mean, const 
 }  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean, const LocalTensor<T> &outputVariance,
-                                 const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
-                                 const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const LayerNormTiling &tiling) {
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean,
+                                 const LocalTensor<T> &outputVariance, const LocalTensor<T> &inputX, const LocalTensor<T> &gamma,
+                                 const LocalTensor<T> &beta, const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon,
+                                 const LayerNormTiling &tiling) {
     composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::LayerNorm, sharedTmpBuffer, tiling);
-    composed_calls::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon, tiling);
+    composed_calls::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon,
+                                  tiling);
 }
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean, const LocalTensor<T> &outputVariance,
-                                 const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
-                                 const T epsilon, const LayerNormTiling &tiling) {
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean,
+                                 const LocalTensor<T> &outputVariance, const LocalTensor<T> &inputX, const LocalTensor<T> &gamma,
+                                 const LocalTensor<T> &beta, const T epsilon, const LayerNormTiling &tiling) {
     LayerNorm<T>(output, outputMean, outputVariance, inputX, gamma, beta, composed_calls::free_scratch(), epsilon, tiling);
 }
 

@@ -36,7 +36,8 @@ constexpr WelfordUpdateConfig WFUPDATE_DEFAULT_CFG = {false};
 namespace composed_calls {
 
 // dst[i][..] = values[i], each read by the scalar unit.
-inline void spread_values(const LocalTensor<float> &dst, const LocalTensor<float> &values, uint32_t rows, const NormalizePara &para) {
+inline void spread_values(const LocalTensor<float> &dst, const LocalTensor<float> &values, uint32_t rows,
+                          const NormalizePara &para) {
     for (uint32_t row = 0; row < rows; ++row) {
         const float value = values.GetValue(row);
         await<HardEvent::S_V>();
@@ -74,7 +75,9 @@ void normalized(const LocalTensor<T> &output, const LocalTensor<float> &work, co
 inline void to_float(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t count) {
     Steps<float>(count).adds(dst, src, 0.0f);
 }
-inline void to_float(const LocalTensor<float> &dst, const LocalTensor<half> &src, uint32_t count) { Steps<float>(count).cast(dst, src); }
+inline void to_float(const LocalTensor<float> &dst, const LocalTensor<half> &src, uint32_t count) {
+    Steps<float>(count).cast(dst, src);
+}
 
 // Rows [A, R] of whole data blocks.
 template <typename T>
@@ -89,10 +92,10 @@ void check_rows_of(ComposedCall call, uint32_t rows, uint32_t counting, uint32_t
 }  // namespace composed_calls
 
 template <typename U, typename T, bool isReuseSource = false, const NormalizeConfig &config = NLCFG_NORM>
-__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd, const LocalTensor<float> &inputMean,
-                                 const LocalTensor<float> &inputVariance, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
-                                 const LocalTensor<U> &beta, const LocalTensor<uint8_t> &sharedTmpBuffer, const float epsilon,
-                                 const NormalizePara &para) {
+__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd,
+                                 const LocalTensor<float> &inputMean, const LocalTensor<float> &inputVariance,
+                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
+                                 const LocalTensor<uint8_t> &sharedTmpBuffer, const float epsilon, const NormalizePara &para) {
     static_assert(std::is_same_v<T, half> ? std::is_same_v<U, half> || std::is_same_v<U, float> : std::is_same_v<U, float>,
                   "Normalize takes rows of half or float, and factors that are no narrower");
     using composed_calls::ComposedCall;
@@ -117,16 +120,17 @@ __aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor
     if constexpr (!wide && !config.isNoBeta) composed_calls::to_float(spare[row], beta, para.rLength);
     composed_calls::in_rounds(para.aLength, at_once, [&](uint32_t done, uint32_t rows) {
         composed_calls::to_float(base, inputX[done * row], rows * row);
-        composed_calls::normalized<T, config.isNoGamma, config.isNoBeta>(output[done * row], base, other, inputMean[done], outputRstd[done],
-                                                                  columns, rows, para);
+        composed_calls::normalized<T, config.isNoGamma, config.isNoBeta>(output[done * row], base, other, inputMean[done],
+                                                                         outputRstd[done], columns, rows, para);
     });
 }
 template <typename U, typename T, bool isReuseSource = false, const NormalizeConfig &config = NLCFG_NORM>
-__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd, const LocalTensor<float> &inputMean,
-                                 const LocalTensor<float> &inputVariance, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
-                                 const LocalTensor<U> &beta, const float epsilon, const NormalizePara &para) {
-    Normalize<U, T, isReuseSource, config>(output, outputRstd, inputMean, inputVariance, inputX, gamma, beta, composed_calls::free_scratch(),
-                                           epsilon, para);
+__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd,
+                                 const LocalTensor<float> &inputMean, const LocalTensor<float> &inputVariance,
+                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
+                                 const float epsilon, const NormalizePara &para) {
+    Normalize<U, T, isReuseSource, config>(output, outputRstd, inputMean, inputVariance, inputX, gamma, beta,
+                                           composed_calls::free_scratch(), epsilon, para);
 }
 
 namespace composed_calls {
@@ -181,10 +185,10 @@ struct NormalizeOf {
 }  // namespace composed_calls
 
 template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean, const LocalTensor<float> &outputRstd,
-                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
-                                 const float epsilon, const LocalTensor<uint8_t> &sharedTmpBuffer, const LayerNormPara &para,
-                                 const LayerNormSeparateTiling &tiling) {
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean,
+                                 const LocalTensor<float> &outputRstd, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
+                                 const LocalTensor<U> &beta, const float epsilon, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                 const LayerNormPara &para, const LayerNormSeparateTiling &tiling) {
     static_assert(!config.isOnlyOutput && config.isOutputRstd, "LayerNorm gives mean and rstd on Atlas A2");
     using composed_calls::ComposedCall;
     const uint32_t row = para.rLengthWithPadding, rows = tiling.inputRoundSize / (row == 0 ? 1 : row);
@@ -195,21 +199,24 @@ __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor
                        composed_calls::Quantity::InputRoundSize);
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const uint32_t variances = AlignUp(para.aLength, composed_calls::kFloatsOfBlock);
-    asim::check_scratch(ComposedCall::LayerNorm, composed_calls::bytes_of(sharedTmpBuffer), (2ull * rows * row + variances) * sizeof(float));
+    asim::check_scratch(ComposedCall::LayerNorm, composed_calls::bytes_of(sharedTmpBuffer),
+                        (2ull * rows * row + variances) * sizeof(float));
     if (para.rLength != row) composed_calls::clear_padding(inputX, base.template ReinterpretCast<T>(), para);
     composed_calls::in_rounds(para.aLength, rows, [&](uint32_t done, uint32_t number) {
-        composed_calls::mean_and_variance(outputMean[done], base[done], inputX[done * row], base[variances], number, para, tiling.rValueBack);
+        composed_calls::mean_and_variance(outputMean[done], base[done], inputX[done * row], base[variances], number, para,
+                                          tiling.rValueBack);
     });
     Normalize<U, T, false, composed_calls::NormalizeOf<config>::value>(output, outputRstd, outputMean, base, inputX, gamma, beta,
                                                                 base[variances].template ReinterpretCast<uint8_t>(), epsilon,
                                                                 {para.aLength, para.rLength, row});
 }
 template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean, const LocalTensor<float> &outputRstd,
-                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
-                                 const float epsilon, const LayerNormPara &para, const LayerNormSeparateTiling &tiling) {
-    LayerNorm<U, T, isReuseSource, config>(output, outputMean, outputRstd, inputX, gamma, beta, epsilon, composed_calls::free_scratch(), para,
-                                           tiling);
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean,
+                                 const LocalTensor<float> &outputRstd, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
+                                 const LocalTensor<U> &beta, const float epsilon, const LayerNormPara &para,
+                                 const LayerNormSeparateTiling &tiling) {
+    LayerNorm<U, T, isReuseSource, config>(output, outputMean, outputRstd, inputX, gamma, beta, epsilon,
+                                           composed_calls::free_scratch(), para, tiling);
 }
 
 namespace composed_calls {
@@ -237,17 +244,20 @@ void check_update(const WelfordUpdateParam &para) {
 
 }  // namespace composed_calls
 
-// One value more for each of `abComputeLength` means and variances; what lies behind them is copied where they are updated in place.
+// One value more for each of `abComputeLength` means and variances; what lies behind them is copied where they are updated in
+// place.
 template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
-__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance, const LocalTensor<U> &inputMean,
-                                     const LocalTensor<U> &inputVariance, const LocalTensor<T> &inputX,
-                                     const LocalTensor<uint8_t> &sharedTmpBuffer, const WelfordUpdateParam &para) {
+__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance,
+                                     const LocalTensor<U> &inputMean, const LocalTensor<U> &inputVariance,
+                                     const LocalTensor<T> &inputX, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                     const WelfordUpdateParam &para) {
     require_math_type<T>();
     static_assert(std::is_same_v<U, float>, "means and variances of WelfordUpdate are float");
     using composed_calls::ComposedCall;
     constexpr uint32_t pieces = std::is_same_v<T, half> ? 3 : 2;
     composed_calls::check_update<T>(para);
-    const composed_calls::Pieces<float> piece = composed_calls::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer, pieces);
+    const composed_calls::Pieces<float> piece = composed_calls::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer,
+                                                                              pieces);
     if constexpr (config.isInplace) composed_calls::keep_rest(outputMean, outputVariance, inputMean, inputVariance, para);
     composed_calls::in_rounds(para.abComputeLength, piece.elems, [&](uint32_t done, uint32_t number) {
         const composed_calls::Steps<float> steps(number);
@@ -263,9 +273,11 @@ __aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const Loc
     });
 }
 template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
-__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance, const LocalTensor<U> &inputMean,
-                                     const LocalTensor<U> &inputVariance, const LocalTensor<T> &inputX, const WelfordUpdateParam &para) {
-    WelfordUpdate<T, U, isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, inputX, composed_calls::free_scratch(), para);
+__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance,
+                                     const LocalTensor<U> &inputMean, const LocalTensor<U> &inputVariance,
+                                     const LocalTensor<T> &inputX, const WelfordUpdateParam &para) {
+    WelfordUpdate<T, U, isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, inputX,
+                                               composed_calls::free_scratch(), para);
 }
 
 }  // namespace AscendC

@@ -62,9 +62,10 @@ void quantize_columns(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
                       const LocalTensor<half> &factors, uint32_t columns, uint32_t count, Shift shift) {
     const Pieces<half> piece = divide<half>(ComposedCall::AscendQuant, scratch, 1);
     for (uint32_t row = 0; row < count; row += columns) {
-        quantize(
-            dst[row], src[row], piece, columns,
-            [&](const auto &steps, const auto &to, const auto &from, uint32_t column) { steps.mul(to, from, factors[column]); }, shift);
+        const auto scale = [&](const auto &steps, const auto &to, const auto &from, uint32_t column) {
+            steps.mul(to, from, factors[column]);
+        };
+        quantize(dst[row], src[row], piece, columns, scale, shift);
     }
 }
 
@@ -82,29 +83,32 @@ void check_columns(const LocalTensor<T> &src, const LocalTensor<T> &scales, uint
 }  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const float scale, const float offset, const uint32_t calCount) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const float scale, const float offset,
+                                   const uint32_t calCount) {
     composed_calls::quantize_all(dst, src, sharedTmpBuffer, scale, offset, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const float scale, const float offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const float scale, const float offset) {
     composed_calls::quantize_all(dst, src, sharedTmpBuffer, scale, offset, src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale, const float offset,
-                                   const uint32_t calCount) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale,
+                                   const float offset, const uint32_t calCount) {
     composed_calls::quantize_all(dst, src, composed_calls::free_scratch(), scale, offset, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale, const float offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale,
+                                   const float offset) {
     composed_calls::quantize_all(dst, src, composed_calls::free_scratch(), scale, offset, src.GetSize());
 }
 
 // The same offset for all columns.
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const T offset, const uint32_t scaleCount, const uint32_t calCount) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor, const T offset,
+                                   const uint32_t scaleCount, const uint32_t calCount) {
     composed_calls::check_columns(src, scaleTensor, scaleCount, calCount);
     const auto term = static_cast<half>(offset);
     const LocalTensor<half> factors = composed_calls::narrowed(scaleTensor, scaleCount);
@@ -112,8 +116,9 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
                                      [&](const auto &steps, const auto &to, uint32_t) { steps.adds(to, to, term); });
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const T offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor,
+                                   const T offset) {
     AscendQuant<T>(dst, src, sharedTmpBuffer, scaleTensor, offset, scaleTensor.GetSize(), src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
@@ -122,15 +127,17 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
     AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offset, scaleCount, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor, const T offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
+                                   const T offset) {
     AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offset, scaleTensor.GetSize(), src.GetSize());
 }
 
 // An offset for each column.
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const LocalTensor<T> &offsetTensor, const uint32_t scaleCount,
-                                   const uint32_t offsetCount, const uint32_t calCount) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor,
+                                   const LocalTensor<T> &offsetTensor, const uint32_t scaleCount, const uint32_t offsetCount,
+                                   const uint32_t calCount) {
     using composed_calls::Demand, composed_calls::Quantity;
     constexpr auto call = composed_calls::ComposedCall::AscendQuant;
     asim::check_demand(call, Demand::Equal, offsetCount, scaleCount, Quantity::OffsetCount);
@@ -138,13 +145,15 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
     composed_calls::check_columns(src, scaleTensor, scaleCount, calCount);
     const LocalTensor<half> factors = composed_calls::narrowed(scaleTensor, scaleCount);
     const LocalTensor<half> terms = composed_calls::narrowed(offsetTensor, offsetCount);
-    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, factors, scaleCount, calCount,
-                                     [&](const auto &steps, const auto &to, uint32_t column) { steps.add(to, to, terms[column]); });
+    const auto shift = [&](const auto &steps, const auto &to, uint32_t column) { steps.add(to, to, terms[column]); };
+    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, factors, scaleCount, calCount, shift);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const LocalTensor<T> &offsetTensor) {
-    AscendQuant<T>(dst, src, sharedTmpBuffer, scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(), src.GetSize());
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor,
+                                   const LocalTensor<T> &offsetTensor) {
+    AscendQuant<T>(dst, src, sharedTmpBuffer, scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(),
+                   src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
@@ -155,8 +164,8 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
                                    const LocalTensor<T> &offsetTensor) {
-    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(),
-                   src.GetSize());
+    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offsetTensor, scaleTensor.GetSize(),
+                   offsetTensor.GetSize(), src.GetSize());
 }
 
 }  // namespace AscendC

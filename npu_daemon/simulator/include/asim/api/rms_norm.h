@@ -9,7 +9,8 @@ namespace AscendC {
 namespace composed_calls {
 
 // dst[i] = sum of row i, which is overwritten; rows lie `stride` elements apart.
-inline void fold_squares(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t rows, uint32_t stride, uint32_t columns) {
+inline void fold_squares(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t rows, uint32_t stride,
+                         uint32_t columns) {
     for (uint32_t row = 0; row < rows; ++row) {
         const LocalTensor<float> from = src[row * stride];
         uint32_t left = columns;
@@ -37,8 +38,8 @@ inline void fold_blocks(const LocalTensor<float> &dst, const LocalTensor<float> 
 }
 
 // dst[i][j] = src[i][j] * factors[i], read by the scalar unit.
-inline void scale_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                       uint32_t stride) {
+inline void scale_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                       uint32_t rows, uint32_t stride) {
     await<HardEvent::V_S>();
     for (uint32_t row = 0; row < rows; ++row) {
         const float factor = factors.GetValue(row);
@@ -48,8 +49,8 @@ inline void scale_rows(const LocalTensor<float> &dst, const LocalTensor<float> &
 }
 
 // Likewise for eight rows of whole repeats at a time, whose factors become data blocks.
-inline void scale_blocks(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                         uint32_t stride) {
+inline void scale_blocks(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                         uint32_t rows, uint32_t stride) {
     const auto row_blocks = static_cast<uint16_t>(stride / kFloatsOfBlock);
     Brcb(dst, factors, static_cast<uint8_t>(rows / 8), BrcbRepeatParams{row_blocks, static_cast<uint16_t>(row_blocks * 8)});
     PipeBarrier<PIPE_V>();
@@ -64,13 +65,14 @@ inline void scale_blocks(const LocalTensor<float> &dst, const LocalTensor<float>
 }
 
 // dst[i][j] = src[i][j] * factors[j]
-inline void scale_columns(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                          uint32_t stride) {
+inline void scale_columns(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                          uint32_t rows, uint32_t stride) {
     const uint32_t whole = stride / kFloatsOfRepeat, rest = stride % kFloatsOfRepeat;
     const auto row_blocks = static_cast<uint8_t>(stride / kFloatsOfBlock);
     const BinaryRepeatParams params{1, 1, 1, row_blocks, row_blocks, 0};
     if (whole >= rows && whole > 0) {
-        for (uint32_t row = 0; row < rows; ++row) Mul(dst[row * stride], src[row * stride], factors, static_cast<int32_t>(stride));
+        for (uint32_t row = 0; row < rows; ++row) Mul(dst[row * stride], src[row * stride], factors,
+                                                      static_cast<int32_t>(stride));
     } else {
         counted(rows * kFloatsOfRepeat, [&] {
             for (uint32_t column = 0; column < whole * kFloatsOfRepeat; column += kFloatsOfRepeat) {
@@ -155,7 +157,8 @@ __aicore__ inline void RmsNorm(const LocalTensor<T> &dstLocal, const LocalTensor
     const uint32_t rows = tiling.bLength * tiling.sLength;
     composed_calls::in_rounds(rows, tiling.mainBsLength, [&](uint32_t done, uint32_t number) {
         const uint32_t offset = done * tiling.hLength;
-        composed_calls::rms_norm_rows<T, isBasicBlock>(dstLocal[offset], srcLocal[offset], gammaLocal, epsilon, tiling, scratch, number);
+        composed_calls::rms_norm_rows<T, isBasicBlock>(dstLocal[offset], srcLocal[offset], gammaLocal, epsilon, tiling, scratch,
+                                                       number);
     });
 }
 template <typename T, bool isBasicBlock = false>

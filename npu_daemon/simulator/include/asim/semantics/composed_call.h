@@ -38,7 +38,8 @@ enum class ASIM_API_TYPE Demand : uint8_t {
     QUANTITY(K, "k") QUANTITY(Height, "param1, the height,") QUANTITY(Width, "param2, the width,")                      \
     QUANTITY(SrcLastAxis, "srcLastAxis") QUANTITY(MaskLastAxis, "maskLastAxis")                                         \
     QUANTITY(MaskBytes, "the number of bytes of maskLocal")                                                             \
-    QUANTITY(Rows, "bLength * sLength") QUANTITY(HLength, "hLength") QUANTITY(OriginalHLength, "originalHLength") QUANTITY(InputRoundSize, "inputRoundSize") \
+    QUANTITY(Rows, "bLength * sLength") QUANTITY(HLength, "hLength") QUANTITY(OriginalHLength, "originalHLength")       \
+    QUANTITY(InputRoundSize, "inputRoundSize")                                                                          \
     QUANTITY(ALength, "aLength") QUANTITY(RLength, "rLength") QUANTITY(RLengthWithPadding, "rLengthWithPadding")        \
     QUANTITY(MainBsLength, "mainBsLength") QUANTITY(MainBshLength, "mainBshLength") QUANTITY(RnLength, "rnLength")      \
     QUANTITY(AbLength, "abLength") QUANTITY(AbComputeLength, "abComputeLength") QUANTITY(TailCount, "tailCount")        \

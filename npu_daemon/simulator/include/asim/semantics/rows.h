@@ -32,7 +32,7 @@ ASIM_API void mean_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t
 
 // dst[i][j] = (mask[i][j] == 0) == keep_where_zero ? src[i][j] : scalar; rows of bytes start `mask_columns` apart.
 template <typename T>
-ASIM_API void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
-                     bool keep_where_zero, Scratch scratch);
+ASIM_API void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape,
+                              uint32_t mask_columns, bool keep_where_zero, Scratch scratch);
 
 }  // namespace asim

@@ -13,10 +13,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.interrupts import interruptible
 from ascend_gym.core.records import Accuracy
 from ascend_gym.core.status import Status
-from ascend_gym.search.driver import (
-    INFRA_ATTEMPTS,
-    NEUTRAL_LIMIT,
-)
+from ascend_gym.search.driver import INFRA_ATTEMPTS, NEUTRAL_LIMIT
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason

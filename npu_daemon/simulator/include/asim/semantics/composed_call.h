@@ -11,7 +11,7 @@ namespace asim {
     CALL(ReduceXorSum) CALL(Xor) CALL(Fmod) CALL(CumSum) CALL(Axpy) CALL(SwiGLU) CALL(GeGLU) CALL(ReGlu)              \
     CALL(LogSoftMax) CALL(SimpleSoftMax) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm) CALL(DeepNorm) CALL(Normalize) \
     CALL(WelfordUpdate) CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(DropOut) CALL(Transpose)              \
-    CALL(Digamma) CALL(Lgamma)
+    CALL(Digamma) CALL(Lgamma) CALL(SoftMax) CALL(SoftmaxFlashV2) CALL(SoftmaxGrad) CALL(AdjustSoftMaxRes)
 
 enum class ASIM_API_TYPE ComposedCall : uint8_t {
 #define ASIM_NAME(Name) Name,

@@ -29,6 +29,7 @@
 #include "asim/api/rms_norm.h"
 #include "asim/api/layer_norm.h"
 #include "asim/api/normalize.h"
+#include "asim/api/deep_norm.h"
 #include "asim/api/welford_finalize.h"
 #include "asim/api/group_norm.h"
 #include "asim/api/log_softmax.h"

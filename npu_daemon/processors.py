@@ -1,22 +1,61 @@
-"""How busy the processors of this host are."""
+"""How busy the processors of this host are, and work that waits for one of them."""
 
 from __future__ import annotations
 
 import math
 import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
 
 _LOAD = Path("/proc/loadavg")
-
-
-def spare_processor() -> bool:
-    """Whether two programs can run now without taking a processor from what runs already."""
-    return _running() < len(os.sched_getaffinity(0))
+# What has just ended still counts for some hundred microseconds, with its supervisor and who reaps that: one
+# look is not enough, and the next ones follow soon.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.008
 
 
 def none_waits() -> bool:
     """Whether everything that can run now has a processor."""
     return _running() <= len(os.sched_getaffinity(0))
+
+
+class WhenIdle(Generic[T]):
+    """Work that begins in a thread once a processor has nothing to do, or else when it is wanted.
+
+    Args:
+        pool: whose next free thread waits for a processor, and then works.
+        work: returns the result.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> None:
+        self._wanted, self._dropped = threading.Event(), False
+        self._result: Future[T | None] = pool.submit(self._when_idle, work)
+
+    def begin(self) -> None:
+        """Have it begin now, if it has not yet, however busy the processors are."""
+        self._wanted.set()
+
+    def result(self) -> T:
+        """Have it begin now, if it has not yet, and return its result; not after ``drop``."""
+        self.begin()
+        return cast(T, self._result.result())
+
+    def drop(self) -> None:
+        """Have it never begin; if it has, wait for its end, whatever that is."""
+        self._dropped = True
+        self._wanted.set()
+        wait([self._result])
+
+    def _when_idle(self, work: Callable[[], T]) -> T | None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._wanted.is_set() and not none_waits():
+            self._wanted.wait(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        return None if self._dropped else work()
 
 
 def _running() -> float:

@@ -18,7 +18,7 @@ from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalResult, Me
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.oracle import oracle_for
-from npu_daemon import second_look
+from npu_daemon import processors
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 from npu_daemon.second_look import FRESH_SEEDS, SECRET_NAME, fresh_seed, obtain_secret, other_seeds
@@ -31,7 +31,7 @@ EVERY_CASE_TWICE = [("small", 1), ("small", 2), ("large", 1), ("large", 2)]
 @pytest.fixture(autouse=True)
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """No processor is idle, whatever else runs on this machine: the order of runs is fixed."""
-    monkeypatch.setattr(second_look, "spare_processor", lambda: False)
+    monkeypatch.setattr(processors, "none_waits", lambda: False)
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_other_values_are_run_beside_the_last_case_where_a_processor_is_idle(
     spec: OpSpec, tmp_path: Path, directives: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = run(spec, FakeBackend(tmp_path / "busy"), *directives, best_us=100.0)
-    monkeypatch.setattr(second_look, "spare_processor", lambda: True)
+    monkeypatch.setattr(processors, "none_waits", lambda: True)
     device, backend = OneDevice(), MeetingBackend(tmp_path / "idle", 60.0, before_run=True)
     request = make_request(spec, *directives)
     data = CaseDataCache(tmp_path / "case_data", "harness")

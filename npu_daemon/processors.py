@@ -48,7 +48,8 @@ class WhenIdle(Generic[T]):
         """Have it never begin; if it has, wait for its end, whatever that is."""
         self._dropped = True
         self._wanted.set()
-        wait([self._result])
+        if not self._result.cancel():
+            wait([self._result])
 
     def _when_idle(self, work: Callable[[], T]) -> T | None:
         pause_s = _FIRST_PAUSE_S

@@ -135,19 +135,26 @@ def test_values_of_a_champion_follow_from_the_secret(spec: OpSpec, tmp_path: Pat
     assert len({public, secret, other_daemon[1]}) == 3
 
 
-def test_the_first_correct_candidate_has_all_sets_of_other_values_generated(
-    spec: OpSpec, backend: FakeBackend, tmp_path: Path
+@pytest.mark.parametrize("champion", [False, True])
+def test_the_first_correct_candidate_has_all_sets_of_values_generated_that_those_after_it_need(
+    spec: OpSpec, backend: FakeBackend, tmp_path: Path, champion: bool
 ) -> None:
-    request = make_request(spec)
+    request = make_request(spec, "latency: 50")
+    if not champion:
+        request = request.model_copy(update={"candidate": spec.baseline})
     service = open_service(backend, tmp_path / "cache")
     assert service.answer(request).status is Status.OK
     service._ahead._beside.shutdown()  # waits for all of them
     data = service._case_data
     generated = data.generated
-    for seed in other_seeds(request.protocol.input_seed):
-        files = data.obtain(spec, oracle_for(spec), spec.case("small"), seed, audited=False).files
-        assert data.unchanged.changed(files, confined=True) is None
+    oracle, seeds = oracle_for(spec), other_seeds(request.protocol.input_seed)
+    sets = [data.obtain(spec, oracle, spec.case("small"), seed, audited=False) for seed in seeds]
+    if champion:
+        sets += [data.obtain_secret(spec, oracle, case, seed) for case in spec.cases for seed in seeds]
+    for each in sets:
+        assert data.unchanged.changed(each.files, confined=True) is None
     assert data.generated == generated
+    assert generated == len(spec.cases) + len(sets)  # and no others
     service.close()
 
 

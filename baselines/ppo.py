@@ -28,8 +28,8 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from tensorboardX import SummaryWriter
 
 from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.interrupts import handlers_kept, raise_if_interrupted
 from ascend_gym.core.records import OpSpec
-from ascend_gym.search.interrupts import handlers_kept
 from ascend_gym.search.seeds import derived_seed
 from baselines.ppo_checkpoints import (
     EPISODES,
@@ -128,6 +128,7 @@ def train(
                 algorithm.restore_from_path(str((found / ALGORITHM_FOLDER).resolve()))
             with SummaryWriter(str(folder / TENSORBOARD_FOLDER)) as events:
                 while progress.evaluations + training.evaluations_per_iteration <= evaluations:
+                    raise_if_interrupted()
                     progress = _iterate(algorithm, training, progress, folder, events)
                     on_iteration(progress)
         finally:

@@ -99,6 +99,7 @@ class UnchangedFiles:
         """Drop what is known about files."""
         for file in files:
             self._seen.pop(file.path, None)
+            self._reading.pop(file.path, None)
 
     def _is_unchanged(self, file: GuardedFile, *, confined: bool) -> bool:
         attributes = _attributes(file.path)

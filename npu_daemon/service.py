@@ -74,7 +74,7 @@ class EvaluationService:
         limits: RequestLimits | None = None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        self._make_room, self._evaluations = make_room, 0
+        self._make_room, self._evaluations, self._generated = make_room, 0, 0
         self._backend = backend
         self._case_data, self._ahead = case_data, ValuesAhead(case_data)
         self._store = store
@@ -113,13 +113,14 @@ class EvaluationService:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
-        generated = self._case_data.generated
         prepare = partial(self._prepare, request, spec, oracle)
         result = evaluate(
             request, spec, self._backend, oracle, self._case_data, on_case, device, best_us, prepare
         )
-        if self._case_data.generated > generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
+        generated = self._case_data.generated  # by this evaluation, or ahead of it
+        if generated > self._generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
             self._make_room()
+        self._generated = generated
         self._evaluations += 1
         if request.given is not None:
             result = noted(result)

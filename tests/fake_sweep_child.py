@@ -19,9 +19,10 @@ from pathlib import Path
 from conftest import FakeEvaluator
 from stored_runs import KERNELS, SPEC, Scripted
 
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.search_rules import SearchRules
 
 
 def tell(**event):

@@ -5,10 +5,11 @@ import signal
 from conftest import FakeEvaluator, make_candidate, make_spec
 
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.outcome import UnusableProposal
+from ascend_gym.search.search_rules import SearchRules
 
 SPEC = make_spec()
 

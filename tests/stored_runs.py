@@ -5,9 +5,10 @@ from __future__ import annotations
 from conftest import FakeEvaluator, make_spec
 
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.search.driver import Duplicates, SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.search_rules import Duplicates, SearchRules
 from ascend_gym.sweep.run_folders import note_session
 
 SPEC = make_spec()

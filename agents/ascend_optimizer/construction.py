@@ -23,11 +23,12 @@ from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, Mis
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, MeasureProtocol, OpSpec
 from ascend_gym.rewrites.candidate_files import with_texts
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
+from ascend_gym.search.search_rules import SearchRules
 
 NOISE_NAME = "noise.json"
 LESSONS_NAME = "lessons.jsonl"

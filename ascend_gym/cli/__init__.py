@@ -41,10 +41,10 @@ from ascend_gym.cli.options import (  # noqa: E402
     note,
 )
 from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
+from ascend_gym.core.interrupts import interruptible  # noqa: E402
 from ascend_gym.core.status import Status  # noqa: E402
 from ascend_gym.core.text import limit_hint  # noqa: E402
 from ascend_gym.report.summary import to_json  # noqa: E402
-from ascend_gym.search.interrupts import interruptible  # noqa: E402
 
 app = typer.Typer(
     rich_markup_mode=None,

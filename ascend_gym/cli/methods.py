@@ -27,10 +27,10 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
 from ascend_gym.core.toml_file import reason_of
-from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
 from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.staged.examples import Examples
 from baselines.ppo_checkpoints import policy_digest, policy_path
 

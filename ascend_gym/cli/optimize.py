@@ -74,15 +74,15 @@ from ascend_gym.cli.search_options import (
 )
 from ascend_gym.core.chips import recall_chip
 from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.interrupts import interrupts_held_back
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
-from ascend_gym.search.driver import Duplicates
-from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.staged.examples import Examples
 
 if TYPE_CHECKING:

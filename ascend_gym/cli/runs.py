@@ -12,11 +12,12 @@ from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
+from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.run_folders import PROVENANCE_NAME, note_session
 

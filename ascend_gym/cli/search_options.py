@@ -18,7 +18,7 @@ from ascend_gym.cli.options import (
     OTHER_METHODS,
     RUN,
 )
-from ascend_gym.search.driver import Duplicates
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.staged.examples import Examples
 
 # Limits of a run; in a sweep, of every run.

@@ -56,11 +56,11 @@ from ascend_gym.cli.sweep_plan import (
     unused_settings,
 )
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.interrupts import interrupts_held_back
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
-from ascend_gym.search.driver import Duplicates
-from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.model_client import TIMEOUT_S
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.sweep.jobs import RunEnd, RunEnding, SweepJob, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
 from ascend_gym.sweep.plan import Limits, SweepPlan, read_plan

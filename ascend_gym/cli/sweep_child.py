@@ -20,8 +20,8 @@ from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.report.run_folder import unified_diff, write_candidate
-from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
 from ascend_gym.sweep.jobs import RunEnding

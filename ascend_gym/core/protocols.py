@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ascend_gym.core.interrupts import raise_if_interrupted
 from ascend_gym.core.records import (
     Candidate,
     Case,
@@ -60,8 +61,10 @@ class Evaluation:
 
         Raises:
             InfrastructureError: the evaluator cannot be reached, or is closed.
+            KeyboardInterrupt: SIGINT or SIGTERM has come.
         """
         while self._result is None:
+            raise_if_interrupted()
             self._evaluator.poll(_POLL_S)
         return self._result
 

@@ -18,26 +18,23 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
+from ascend_gym.core.interrupts import interrupts_held_back, raise_if_interrupted
 from ascend_gym.core.protocols import BuildingStrategy, Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
     Candidate,
     Diagnostic,
     EvalRequest,
     EvalResult,
-    MeasureProtocol,
     OpSpec,
     Phase,
     failed_result,
 )
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
 from ascend_gym.search.outcome import (
@@ -49,6 +46,7 @@ from ascend_gym.search.outcome import (
     StopReason,
     UnusableProposal,
 )
+from ascend_gym.search.search_rules import Duplicates, SearchRules
 from ascend_gym.suite.requests import request_for
 
 INFRA_ATTEMPTS = 3
@@ -60,33 +58,6 @@ FREE_DUPLICATES_LIMIT = 100
 _ALL_KNOWN = f"the last {FREE_DUPLICATES_LIMIT} proposals were all known"
 
 _POLL_TIMEOUT_S = 30.0
-
-
-class Duplicates(str, Enum):
-    """What a candidate costs that the run has proposed before; its result is known and not measured again."""
-
-    CHARGED = "charged"
-    FREE = "free"
-
-
-@dataclass(frozen=True)
-class SearchRules:
-    """What makes a search that search, beside its operator; the journal's header has it.
-
-    Attributes:
-        duplicates: what proposing a known candidate costs.
-        protocol: how to measure.
-        settings: what else identifies the run: method, model, seed ...
-    """
-
-    duplicates: Duplicates = Duplicates.CHARGED
-    protocol: MeasureProtocol = field(default_factory=MeasureProtocol)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def record(self) -> dict[str, Any]:
-        """Return what the journal keeps of it."""
-        rules = {"duplicates": self.duplicates.value, "protocol": self.protocol.model_dump(mode="json")}
-        return {**self.settings, **rules}
 
 
 def run_search(
@@ -157,6 +128,14 @@ def _searched(search: _Search, in_flight: int) -> SearchOutcome:
     if failure and stop_reason not in RESUMABLE:
         stop_reason, message = StopReason.METHOD_FAILED, failure
     return search.outcome(stop_reason, message)
+
+
+def _without_baseline(result: EvalResult) -> tuple[StopReason, str]:
+    """Return why a search ends whose baseline is not correct."""
+    neutral = rule_of(result.status).reward is RewardRule.NEUTRAL
+    infra = neutral and result.status is not Status.INVALID_REQUEST
+    reason = StopReason.INFRASTRUCTURE if infra else StopReason.BASELINE_FAILED
+    return reason, f"the baseline ended as {result.status.value}: {result.all_diagnostics[0]}"
 
 
 @dataclass
@@ -238,10 +217,7 @@ class _Search:
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
         baseline = self._observe_next().result
         if baseline.status is not Status.OK:
-            neutral = rule_of(baseline.status).reward is RewardRule.NEUTRAL
-            infra = neutral and baseline.status is not Status.INVALID_REQUEST
-            reason = StopReason.INFRASTRUCTURE if infra else StopReason.BASELINE_FAILED
-            return reason, f"the baseline ended as {baseline.status.value}: {baseline.all_diagnostics[0]}"
+            return _without_baseline(baseline)
         self._fill(in_flight)
         while self._queue:
             self._observe_next()
@@ -369,12 +345,14 @@ class _Search:
 
     def _awaited(self, pending: _Pending) -> EvalResult:
         """Return the result of ``pending``, taking in those of others that arrive before it."""
-        while pending.result is None:
+        while True:
+            raise_if_interrupted()  # before a result is used that a lost interrupt may have spoilt
+            if pending.result is not None:
+                return pending.result
             self._evaluator.poll(_POLL_TIMEOUT_S)
             for each in (*self._queue, pending):
                 if each.result is None and each.evaluation is not None and each.evaluation.done:
                     self._arrived(each, each.evaluation.result())
-        return pending.result
 
     def _arrived(self, pending: _Pending, result: EvalResult) -> None:
         if result.request_digest != pending.request.digest:

@@ -20,8 +20,8 @@ from importlib import import_module
 from pathlib import Path
 
 from ascend_gym.core.child_process import ChildProcess
+from ascend_gym.core.interrupts import SIGNALS
 from ascend_gym.core.own_python import own_python_command
-from ascend_gym.search.interrupts import SIGNALS
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.sweep.jobs import FilePart, RunEnd, RunEnding, RunStep, RunTask, Update
 from ascend_gym.sweep.run_folders import LOG_NAMES, SETTINGS_NAME

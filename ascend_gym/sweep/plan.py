@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from ascend_gym.core.chips import own_chips, recall_chip, require_chip
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import first_problem, read_toml
-from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.model_client import MAX_TOKENS
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator, ready_names
 
 SUITES = ("core", "cann-ops")

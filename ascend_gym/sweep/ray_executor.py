@@ -18,7 +18,7 @@ from typing import Any
 
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.search.interrupts import handlers_kept
+from ascend_gym.core.interrupts import handlers_kept
 from ascend_gym.sweep.child_run import ChildRun, RunPlace
 from ascend_gym.sweep.executors import POLL_S, lost
 from ascend_gym.sweep.jobs import RunTask, Update

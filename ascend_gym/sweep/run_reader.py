@@ -16,10 +16,10 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, read_journal
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.llm.metering import Price
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.run_folders import read_sessions
 from ascend_gym.sweep.run_records import (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ascend_gym.search.interrupts import interrupts_held_back
+from ascend_gym.core.interrupts import interrupts_held_back, raise_if_interrupted
 from ascend_gym.sweep.executors import Executor
 from ascend_gym.sweep.jobs import CHILD_MODULE, RunEnd, RunEnding, RunTask, SweepJob, Update
 from ascend_gym.sweep.run_folders import RunFolders
@@ -222,6 +222,7 @@ class SweepLoop:
         """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results."""
         try:
             while not self.state.done:
+                raise_if_interrupted()
                 for each in self.state.starts(time.monotonic(), self.executor.capacity()):
                     self.executor.start(self._task(each))
                 self._take(0.0 if self._ended else _TICK_S)

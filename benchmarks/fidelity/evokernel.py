@@ -32,7 +32,7 @@ from evokernel_rows import RIGHT, TIMEOUT, UNKNOWN, WRONG, Row, judged, keep, ta
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
-from ascend_gym.core.protocols import Failure, RunOutput
+from ascend_gym.core.protocols import Built, Failure, RunOutput
 from ascend_gym.core.records import Candidate, Case, DType, MeasureProtocol, OpSpec, TensorSpec
 from ascend_gym.core.status import Status
 from ascend_gym.suite.sources import read_candidate
@@ -46,7 +46,7 @@ CHIP = "910B2"
 GUESSED = 0.4  # least likeness of names that tells arguments
 MOST_MS = 5.0  # device's time of a case that is made smaller
 WHOLE_MS = 100.0  # longest device's time of a case as it is
-MOST_ELEMENTS = 1 << 19  # of the inputs of a case that is made smaller
+MOST_ELEMENTS = 1 << 24  # of the inputs of a case; of larger ones the batch is made smaller
 WHOLE_ELEMENTS = 1 << 25  # of inputs and parameters of a case as it is
 _PREPARE_S = 180.0  # for each operator
 _TOGETHER = 12  # operators whose references are run by one process
@@ -163,19 +163,7 @@ class Runner:
         if isinstance(definition, Failure):
             row.here, row.why = definition.status.value, _why(definition)
             return
-        case_file = place / "case.json"
-        if not case_file.is_file():
-            error = place / "error.txt"
-            row.why = (
-                error.read_text(encoding="utf-8")[:300] if error.is_file() else "the reference did not end"
-            )
-            case = _smallest_case(definition)
-            files: list[list[Path]] = []
-        else:
-            said = json.loads(case_file.read_text(encoding="utf-8"))
-            row.alike = round(said["alike"], 2)
-            row.sizes = (place / "sizes.json").read_text(encoding="utf-8")
-            case, files = case_of(definition, said["arguments"], place)
+        case, files, expected = self._case(row, definition, place)
         spec = OpSpec(
             op_id=f"evokernel/{operator.name.lower()}",
             op_type=definition.op_type,
@@ -192,8 +180,27 @@ class Runner:
         if isinstance(built, Failure):
             row.here, row.why = built.status.value, _why(built)
             return
-        if not files:
-            return
+        if files:
+            self._run(row, built, case, files, expected)
+
+    def _case(
+        self, row: Row, definition: OperatorDefinition, place: Path
+    ) -> tuple[Case, list[list[Path]], list[Path]]:
+        """Return the case that was prepared, its inputs and expected outputs; no files if there is none."""
+        case_file, error = place / "case.json", place / "error.txt"
+        if not case_file.is_file():
+            row.why = (
+                error.read_text(encoding="utf-8")[:300] if error.is_file() else "the reference did not end"
+            )
+            return _smallest_case(definition), [], []
+        said = json.loads(case_file.read_text(encoding="utf-8"))
+        row.alike = round(said["alike"], 2)
+        row.sizes = (place / "sizes.json").read_text(encoding="utf-8")
+        case, files = case_of(definition, said["arguments"], place)
+        return case, files, [place / name for name in said["expected"]]
+
+    def _run(self, row: Row, built: Built, case: Case, files: list[list[Path]], expected: list[Path]) -> None:
+        """Run the case, in program order where that is a race, and judge its outputs."""
         run = self._backend.run(built, case, files, self._protocol)
         race = ""
         if isinstance(run, Failure):
@@ -206,10 +213,10 @@ class Runner:
                 row.in_order = _why(run)
                 return
         try:
-            self._judge(row, run, [place / name for name in said["expected"]])
+            self._judge(row, run, expected)
         finally:
             self._backend.cleanup(run)
-        if row.here == WRONG and (row.alike < GUESSED or not said["expected"]):
+        if row.here == WRONG and (row.alike < GUESSED or not expected):
             row.here, row.why = UNKNOWN, row.why or "the arguments are guessed"
         if race:
             row.here, row.in_order = race, row.here

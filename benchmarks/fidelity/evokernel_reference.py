@@ -13,6 +13,7 @@ import ast
 import heapq
 import inspect
 import json
+import math
 import os
 import re
 import sys
@@ -307,13 +308,18 @@ def elements(job: dict[str, Any]) -> tuple[int, int]:
 
 
 def smaller_sizes(path: Path, share: float) -> dict[str, int]:
-    """Return constants of a reference that are its batch, made smaller: those of its top level, by name."""
+    """Return constants of a reference that are its batch, made smaller: those of its top level, by name.
+
+    Each is halved until its share is left: blocks of the case then begin where data blocks and lines of the
+    cache do, as in the whole case.
+    """
+    halvings = math.ceil(-math.log2(share))
     found = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value = node.value.value if isinstance(node.value, ast.Constant) else None
             if node.targets[0].id in BATCH_NAMES and isinstance(value, int):
-                found[node.targets[0].id] = max(1, int(value * share))
+                found[node.targets[0].id] = max(1, value >> halvings)
     return found
 
 

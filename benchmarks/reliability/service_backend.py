@@ -69,7 +69,7 @@ class BuildingBackend:
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
-        turn: int = 0,
+        rerun: int = 0,
     ) -> RunOutput | Failure:
         """Run in a process that takes its time."""
         _take(RUN_S)

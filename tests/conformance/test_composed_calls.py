@@ -247,6 +247,17 @@ def test_softmax_of_given_sums_and_its_logarithm(
     assert machine.view(OTHER, "int32", 1)[0] == 1
 
 
+def test_the_logarithm_of_softmax_of_halves_is_taken_before_it_is_rounded(machine: Machine) -> None:
+    x = np.zeros((2, 32), np.float16)
+    x[:, ::2] = -20  # e^-20 is no half
+    machine.reset(UB)
+    machine.put(SRC, x)
+    machine.call("LogSoftMax float16", DST, FAR, FAR + KB, SRC, *x.shape, TMP, 8 * KB)
+    expected = (x.astype(float) - np.log(16)) / np.log(10)
+    result = machine.view(DST, "float16", x.size).reshape(x.shape)
+    np.testing.assert_allclose(result.astype(float), expected, rtol=1e-3)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("indexed", [False, True])
 @pytest.mark.parametrize(

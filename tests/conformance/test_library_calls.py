@@ -287,6 +287,29 @@ def test_softmax_of_half_rows_works_with_room_for_one(machine: Machine) -> None:
     np.testing.assert_array_equal(*results)
 
 
+def test_softmax_of_halves_rounds_ties_away_from_zero(machine: Machine) -> None:
+    # asc-devkit, impl/adv_api/detail/activation/softmax/membase/v220: FLOAT2HALF_ROUND_MODE
+    lower = -np.arange(1, 0x4900, dtype=np.uint16).view(np.float16)
+    power = np.exp(lower.astype(np.float32))
+    shares = np.stack([1 / (1 + power), power / (1 + power)])
+    ties = np.flatnonzero(((shares.view(np.uint32) & 0x1FFF) == 0x1000).any(axis=0))
+    results = {}
+    for dtype in ("float32", "float16"):
+        rows = np.full((ties.size, 16), -1000, dtype)
+        rows[:, 0], rows[:, 1] = 0, lower[ties]
+        machine.reset()
+        machine.put(SRC, rows)
+        machine.call(f"SoftMax {dtype}", DST, 20 * 1024, 21 * 1024, SRC, *rows.shape, 16, TMP, 12 * 1024)
+        results[dtype] = machine.view(DST, dtype, rows.size).reshape(rows.shape)[:, :2].copy()
+    wide, narrow = results["float32"], results["float16"]
+    even = wide.astype(np.float16)
+    tie = (wide.view(np.uint32) & 0x1FFF) == 0x1000
+    up = tie & (even.astype(np.float32) < wide) & (wide >= 2**-14)
+    assert up.any()
+    np.testing.assert_array_equal(narrow[up], np.nextafter(even[up], np.float16(1)))
+    np.testing.assert_array_equal(narrow[~tie], even[~tie])
+
+
 def test_softmax_of_the_planned_shape_in_free_memory(machine: Machine) -> None:
     rows, columns = 12, 48
     source = numbers("float32", rows * columns) / 100

@@ -7,12 +7,13 @@ from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Proposal
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason, UnusableProposal
+from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.search.seeds import derived_seed
 from ascend_gym.suite.requests import request_for
 from baselines.best_of_n import BestOfN

@@ -5,7 +5,7 @@ import pytest
 from ascend_gym.cli.methods import Method
 from ascend_gym.cli.variants import variant_settings
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.search.driver import Duplicates
+from ascend_gym.search.search_rules import Duplicates
 
 
 def test_a_method_alone_takes_what_is_common():

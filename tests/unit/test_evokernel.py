@@ -188,7 +188,7 @@ def test_arguments_are_values_of_the_reference_that_the_binding_takes(tmp_path: 
 
     path = tmp_path / "1_F.py"
     path.write_text(REFERENCE, encoding="utf-8")
-    assert smaller_sizes(path, 0.1) == {"batch_size": 6}
+    assert smaller_sizes(path, 0.1) == {"batch_size": 4}
     reference = Reference(path, {"batch_size": 6})
     arguments, alike = bound(read_binding(LINEAR), reference.known())
     x, weight, bias, slope, y = arguments

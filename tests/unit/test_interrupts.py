@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from ascend_gym.search.interrupts import SIGNALS, handlers_kept, interruptible, interrupts_held_back
+from ascend_gym.core.interrupts import (
+    SIGNALS,
+    handlers_kept,
+    interruptible,
+    interrupts_held_back,
+    raise_if_interrupted,
+)
 
 EITHER = pytest.mark.parametrize("number", SIGNALS)
 
@@ -72,6 +78,23 @@ def test_what_holds_back_after_the_first_signal_is_finished_too() -> None:
             signal.raise_signal(signal.SIGTERM)  # the same one once more, as timeout(1) sends it
 
 
+class _Interrupted:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_a_finaliser_has_dropped_is_raised_again() -> None:
+    raise_if_interrupted()
+    with interruptible() as interrupts:
+        raise_if_interrupted()
+        _Interrupted()  # Python reports what __del__ raises, and goes on
+        assert interrupts.first == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_interrupted()
+    raise_if_interrupted()
+
+
 def test_handlers_that_a_library_replaces_come_back() -> None:
     with interruptible() as interrupts:
         with handlers_kept():
@@ -83,7 +106,7 @@ def test_handlers_that_a_library_replaces_come_back() -> None:
 
 SECOND = """
 import signal, sys
-from ascend_gym.search import interrupts
+from ascend_gym.core import interrupts
 interrupts.SAME_S = 0.0
 number = int(sys.argv[1])
 with interrupts.interruptible():

@@ -8,12 +8,13 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.status import Status
 from ascend_gym.report.stored_runs import curve_of_run
 from ascend_gym.report.sweep_summary import read_costs
-from ascend_gym.search.driver import Duplicates, SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
+from ascend_gym.search.search_rules import Duplicates, SearchRules
 from ascend_gym.sweep.run_reader import read_run
 from baselines.best_of_n import BestOfN
 

@@ -10,8 +10,8 @@ from stored_runs import KERNELS, SPEC, beginning, search
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
 from ascend_gym.report.stored_runs import comparison_runs, curve_of_run, run_differences
-from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import Journal
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.merge import ExportFormat, export, import_runs, merge_stores, run_folders
 from ascend_gym.sweep.run_reader import read_run

@@ -9,10 +9,11 @@ from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_r
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.knobs import MAX_KNOBS, knobs_of, turned
 from ascend_gym.rewrites.library import moves_of
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
+from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.suite.requests import request_for
 from baselines.greedy_rules import GreedyRules
 from baselines.random_rewrites import RandomRewrites

@@ -10,16 +10,11 @@ from ascend_gym.core.best import speedup
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError, ModelError
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status, rule_of
-from ascend_gym.search.driver import (
-    FREE_DUPLICATES_LIMIT,
-    INFRA_ATTEMPTS,
-    NEUTRAL_LIMIT,
-    Duplicates,
-    run_search,
-)
+from ascend_gym.search.driver import FREE_DUPLICATES_LIMIT, INFRA_ATTEMPTS, NEUTRAL_LIMIT, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
+from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.suite.requests import request_for
 
 

@@ -5,16 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import FakeEvaluator
+from pydantic import BaseModel, field_serializer
 from scripted_search import LATENCIES, SPEC, InterruptedStrategy, LateEvaluator, ScriptedStrategy, search
 
 from ascend_gym.core.append_log import AppendLog
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.interrupts import interruptible
 from ascend_gym.core.records import Accuracy
 from ascend_gym.core.status import Status
-from ascend_gym.search.driver import (
-    INFRA_ATTEMPTS,
-    NEUTRAL_LIMIT,
-)
+from ascend_gym.search.driver import INFRA_ATTEMPTS, NEUTRAL_LIMIT
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
@@ -55,6 +54,33 @@ def test_ctrl_c_before_the_baseline_is_known_leaves_the_baseline_as_best(tmp_pat
     outcome = search(tmp_path, ScriptedStrategy([]), Interrupted())
     assert (outcome.stop_reason, outcome.best) == (StopReason.INTERRUPTED, SPEC.baseline)
     assert (outcome.history, outcome.speedup) == ((), None)
+
+
+class _Message(BaseModel):
+    """A message whose encoder is interrupted: pydantic makes a ValueError of what a serialiser raises."""
+
+    text: str
+
+    @field_serializer("text")
+    def _encoded(self, text: str) -> str:
+        signal.raise_signal(signal.SIGINT)
+        return text
+
+
+def test_ctrl_c_that_a_library_has_turned_into_another_error_ends_the_search_all_the_same(tmp_path):
+    class Encoding(FakeEvaluator):
+        def submit(self, request):
+            evaluation = super().submit(request)
+            if self.requests[1:] == [request]:
+                with pytest.raises(ValueError, match="KeyboardInterrupt"):
+                    _Message(text="submit").model_dump_json()
+            return evaluation
+
+    with interruptible():
+        outcome = search(tmp_path, ScriptedStrategy(LATENCIES), Encoding())
+    assert (outcome.stop_reason, outcome.evaluations) == (StopReason.INTERRUPTED, 0)
+    with Journal(tmp_path) as journal:  # what may have been spoilt is not on record
+        assert [record["kind"] for record in journal.records] == ["header", "proposal", "result"]
 
 
 def test_ctrl_c_in_the_middle_of_a_record_waits_for_its_end(tmp_path, monkeypatch):

@@ -10,9 +10,10 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.report.console import SearchView, print_search
 from ascend_gym.report.stored_runs import print_runs, run_row
 from ascend_gym.report.summary import search_summary
-from ascend_gym.search.driver import SearchRules, run_search
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.run_reader import read_run
 from npu_daemon.eager import eager_result

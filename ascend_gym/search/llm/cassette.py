@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, ModelError
+from ascend_gym.core.interrupts import interrupts_held_back
 from ascend_gym.core.protocols import Completion, Ending, Llm, Message
 from ascend_gym.core.text import well_formed
-from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.llm.prompts import prompt_digest
 
 

@@ -83,8 +83,8 @@ void publish(const Group &group, uint8_t *target, uint32_t rows) {
     }
 }
 
-// Rows of floats, `row_bytes` apart in `to` and `from`.
-template <typename T>
+// Rows of floats, `row_bytes` apart in `to` and `from`; with `Logarithm`, the logarithm to the base 10 of their softmax.
+template <typename T, bool Logarithm>
 void softmax_group(uint8_t *to, uint8_t *from, uint32_t row_bytes, Matrix shape, const Group &group, uint8_t *sums, uint8_t *maxima) {
     const auto each_row = [&](auto f) {
         for (uint32_t row = 0; row < shape.rows; ++row) {
@@ -103,6 +103,12 @@ void softmax_group(uint8_t *to, uint8_t *from, uint32_t row_bytes, Matrix shape,
     });
     publish<T>(group, sums, shape.rows);
     each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *block) { with_block<Op::Div>(out, out, block, shape.columns); });
+    if constexpr (Logarithm) {
+        each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *) {
+            unary<Op::Ln, float>({out}, {out}, Shape::first(shape.columns));
+            with_scalar<Op::Muls, float>({out}, {out}, kLog10OfE, Shape::first(shape.columns));
+        });
+    }
 }
 
 // The same operation on data blocks of rows, all at once.
@@ -223,7 +229,7 @@ template void softmax_gradient<float>(uint8_t *, const uint8_t *, const uint8_t 
 
 namespace {
 
-template <typename T>
+template <typename T, bool Logarithm = false>
 void softmax_values(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     constexpr bool converts = std::is_same_v<T, half>;
     check_rows("SoftMax", shape.rows, std::max(shape.columns, stride));
@@ -239,13 +245,13 @@ void softmax_values(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t 
                 cast<float, half>({group.wide + row * row_bytes}, {from + uint64_t{row} * stride * sizeof(T)}, RoundMode::CAST_NONE,
                                   Shape::first(shape.columns));
             }
-            softmax_group<T>(group.wide, group.wide, row_bytes, part, group, to_sums, to_maxima);
+            softmax_group<T, Logarithm>(group.wide, group.wide, row_bytes, part, group, to_sums, to_maxima);
             for (uint32_t row = 0; row < part.rows; ++row) {
-                cast<half, float>({to + uint64_t{row} * stride * sizeof(T)}, {group.wide + row * row_bytes}, RoundMode::CAST_RINT,
+                cast<half, float>({to + uint64_t{row} * stride * sizeof(T)}, {group.wide + row * row_bytes}, RoundMode::CAST_ROUND,
                                   Shape::first(shape.columns));
             }
         } else {
-            softmax_group<T>(to, from, stride * sizeof(T), part, group, to_sums, to_maxima);
+            softmax_group<T, Logarithm>(to, from, stride * sizeof(T), part, group, to_sums, to_maxima);
         }
     }
 }
@@ -267,6 +273,11 @@ void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, M
         softmax_values<T>(dst, sums, maxima, src, shape, stride, scratch);
     }
     issue_softmax(rows, at_once, scratch);
+}
+
+void log_softmax_of_halves(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
+    softmax_values<half, true>(dst, sums, maxima, src, shape, stride, scratch);
 }
 
 template void softmax<half>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);

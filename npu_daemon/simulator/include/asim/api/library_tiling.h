@@ -1,7 +1,7 @@
 // Plans of normalizations, sorting and other library calls as host code hands them to its kernel. Same fields in the same order as
-// in the host's tiling/library_plans.h.
+// in the host's tiling/library_plan_data.h.
 #pragma once
-#include <cstdint>
+#include "asim/api/cube_tiling.h"
 
 struct alignas(8) RmsNormTiling {
     uint32_t bLength, sLength, hLength, originalHLength;
@@ -17,13 +17,7 @@ struct alignas(8) LayerNormTiling {
     float lastDimValueBack;
 };
 
-struct alignas(8) DeepNormTiling {
-    uint32_t bLength, sLength, hLength, originalHLength, inputXSize, meanVarSize, numberOfTmpBuf;
-    uint32_t meanTmpTensorPos, meanTmpTensorSize, varianceTmpTensorPos, varianceTmpTensorSize, tmpBufSize, oneTmpSize;
-    uint32_t firstTmpStartPos, secondTmpStartPos, thirdTmpStartPos, loopRound, inputRoundSize, inputTailSize, inputTailPos;
-    uint32_t meanVarRoundSize, meanVarTailSize, meanVarTailPos, bshCurLength, bsCurLength;
-    float lastDimValueBack;
-};
+struct alignas(8) DeepNormTiling : LayerNormTiling {};
 
 struct alignas(8) LayerNormSeparateTiling {
     uint32_t aLength, rLength, halfAddRepeatTimes, rHeadLength;
@@ -34,10 +28,7 @@ struct alignas(8) LayerNormSeparateTiling {
     float rValueBack;
 };
 
-struct alignas(8) LogSoftMaxTiling {
-    uint32_t srcM, srcK, srcSize, outMaxM, outMaxK, outMaxSize, splitM, splitK, splitSize, reduceM, reduceK, reduceSize;
-    uint32_t rangeM, tailM, tailSplitSize, tailReduceSize;
-};
+struct alignas(8) LogSoftMaxTiling : SoftMaxTiling {};
 
 struct alignas(8) TopkTiling {
     int32_t tmpLocalSize, allDataSize, innerDataSize;

@@ -8,26 +8,6 @@
 namespace AscendC {
 namespace composed_calls {
 
-// dst = log10(dst) of half values, in float by rounds of the scratch buffer.
-template <typename T>
-void decimal_logarithm(const LocalTensor<T> &dst, const LocalTensor<uint8_t> &scratch, uint32_t count) {
-    constexpr float kLog10OfE = 0.4342944819f;
-    if constexpr (std::is_same_v<T, float>) {
-        const Steps<float> steps(count);
-        steps.ln(dst, dst);
-        steps.muls(dst, dst, kLog10OfE);
-    } else {
-        const Pieces<float> piece = divide<float>(ComposedCall::LogSoftMax, scratch, 1);
-        in_rounds(count, piece.elems, [&](uint32_t done, uint32_t number) {
-            const Steps<float> steps(number);
-            steps.cast(piece[0], dst[done]);
-            steps.ln(piece[0], piece[0]);
-            steps.muls(piece[0], piece[0], kLog10OfE);
-            Steps<T>(number).cast(dst[done], piece[0]);
-        });
-    }
-}
-
 // Numbers of rows: a data block each, or two where halves were converted.
 struct RowBlocks {
     LocalTensor<float> values;
@@ -92,7 +72,7 @@ void softmax_of_halves(const LocalTensor<half> &dst, const LocalTensor<half> &sr
         }
         Steps<float>(elements).cast(base, src[done * stride]);
         softmax_of(base, base, total, most, number, stride);
-        Steps<half>(elements).cast(dst[done * stride], base);
+        Steps<half>(elements).cast(dst[done * stride], base, RoundMode::CAST_ROUND);
     });
 }
 
@@ -104,12 +84,18 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T> &dst, const LocalTensor<T
                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LogSoftMaxTiling &tiling,
                                   const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
     static_assert(!isDataFormatNZ, "LogSoftMax is simulated for ND tensors");
-    SoftMaxTiling plan{};
-    plan.srcM = softmaxShapeInfo.srcM ? softmaxShapeInfo.srcM : tiling.srcM;
-    plan.srcK = softmaxShapeInfo.srcK ? softmaxShapeInfo.srcK : tiling.srcK;
-    composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, plan.srcM * plan.srcK, src, plan.srcM * plan.srcK);
-    SoftMax<T>(dst, sum, max, src, sharedTmpBuffer, plan, softmaxShapeInfo);
-    composed_calls::decimal_logarithm(dst, sharedTmpBuffer, plan.srcM * plan.srcK);
+    require_math_type<T>();
+    const SoftmaxRows rows = planned_rows(tiling, softmaxShapeInfo);
+    const uint32_t count = rows.shape.rows * rows.stride;
+    composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, count, src, count);
+    if constexpr (std::is_same_v<T, half>) {
+        asim::log_softmax_of_halves(dst.bytes(), sum.bytes(), max.bytes(), src.bytes(), rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
+    } else {
+        SoftMax<T>(dst, sum, max, src, sharedTmpBuffer, tiling, softmaxShapeInfo);
+        composed_calls::Steps<T> steps(count);
+        steps.ln(dst, dst);
+        steps.muls(dst, dst, asim::kLog10OfE);
+    }
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,

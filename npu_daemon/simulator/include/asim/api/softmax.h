@@ -13,15 +13,25 @@ struct SoftMaxShapeInfo {
     uint32_t oriSrcK = 0;
 };
 
+// Rows and columns that count, and elements from row to row.
+struct SoftmaxRows {
+    asim::Matrix shape;
+    uint32_t stride;
+};
+
 // Without a shape, the one that the host planned for. `Tiling` is SoftMaxTiling as the operator's tiling data has it.
+template <typename Tiling>
+__aicore__ inline SoftmaxRows planned_rows(const Tiling &tiling, const SoftMaxShapeInfo &shape) {
+    if (shape.srcM == 0 || shape.srcK == 0) return {{tiling.srcM, tiling.srcK}, tiling.srcK};
+    return {{shape.srcM, shape.oriSrcK ? shape.oriSrcK : shape.srcK}, shape.srcK};
+}
+
 template <typename T, typename Tiling>
 __aicore__ inline void softmax_rows(const LocalTensor<T> &dst, uint8_t *sums, uint8_t *maxima, const LocalTensor<T> &src,
                                     asim::Scratch scratch, const Tiling &tiling, const SoftMaxShapeInfo &shape) {
     require_math_type<T>();
-    const bool planned = shape.srcM == 0 || shape.srcK == 0;
-    const uint32_t rows = planned ? tiling.srcM : shape.srcM, stride = planned ? tiling.srcK : shape.srcK;
-    const uint32_t columns = planned || shape.oriSrcK == 0 ? stride : shape.oriSrcK;
-    asim::softmax<T>(dst.bytes(), sums, maxima, src.bytes(), {rows, columns}, stride, scratch);
+    const SoftmaxRows rows = planned_rows(tiling, shape);
+    asim::softmax<T>(dst.bytes(), sums, maxima, src.bytes(), rows.shape, rows.stride, scratch);
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false, typename Tiling>

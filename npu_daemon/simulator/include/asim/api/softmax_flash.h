@@ -12,12 +12,6 @@ struct SoftmaxConfig {
 };
 constexpr SoftmaxConfig SOFTMAX_DEFAULT_CFG = {};
 
-// Rows and columns that count, and elements from row to row.
-struct SoftmaxRows {
-    asim::Matrix shape;
-    uint32_t stride;
-};
-
 // From the call, or what was noted for the tensor, or what the host planned.
 template <typename T>
 __aicore__ inline SoftmaxRows rows_of(const LocalTensor<T> &tensor, const SoftMaxTiling &tiling, const SoftMaxShapeInfo &shape) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "register/tilingdata_base.h"
+#include "tiling/library_tiling_data.h"
 
 namespace optiling {
 
@@ -80,14 +81,7 @@ BEGIN_TILING_DATA_DEF(ConfusionTransposeTiling)
 END_TILING_DATA_DEF;
 
 BEGIN_TILING_DATA_DEF(LogSoftMaxTiling)
-    TILING_DATA_FIELD_DEF(uint32_t, srcM) TILING_DATA_FIELD_DEF(uint32_t, srcK);
-    TILING_DATA_FIELD_DEF(uint32_t, srcSize) TILING_DATA_FIELD_DEF(uint32_t, outMaxM);
-    TILING_DATA_FIELD_DEF(uint32_t, outMaxK) TILING_DATA_FIELD_DEF(uint32_t, outMaxSize);
-    TILING_DATA_FIELD_DEF(uint32_t, splitM) TILING_DATA_FIELD_DEF(uint32_t, splitK);
-    TILING_DATA_FIELD_DEF(uint32_t, splitSize) TILING_DATA_FIELD_DEF(uint32_t, reduceM);
-    TILING_DATA_FIELD_DEF(uint32_t, reduceK) TILING_DATA_FIELD_DEF(uint32_t, reduceSize);
-    TILING_DATA_FIELD_DEF(uint32_t, rangeM) TILING_DATA_FIELD_DEF(uint32_t, tailM);
-    TILING_DATA_FIELD_DEF(uint32_t, tailSplitSize) TILING_DATA_FIELD_DEF(uint32_t, tailReduceSize);
+    ASIM_SOFTMAX_FIELDS
 END_TILING_DATA_DEF;
 
 BEGIN_TILING_DATA_DEF(TopkTiling)

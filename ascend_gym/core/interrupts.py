@@ -1,6 +1,7 @@
 """SIGINT and SIGTERM: the first one stops the work in hand, the second the process.
 
-What must not be left half done holds both back.
+What must not be left half done holds both back. The exception of the first can get lost where compiled code
+calls Python, so that loops ask for it too.
 """
 
 from __future__ import annotations
@@ -47,6 +48,21 @@ class Interrupts:
             raise KeyboardInterrupt
         if time.monotonic() - self._first_s >= SAME_S:
             _end_by(number)
+
+
+def raise_if_interrupted() -> None:
+    """Raise again what the first signal raised; loops that go on for long call this in every pass.
+
+    A signal is handled wherever Python code runs. If compiled code has called that code, such as a
+    serialiser or a finaliser, the exception may end as another one there, or be dropped.
+
+    Raises:
+        KeyboardInterrupt: the first signal has come within ``interruptible``.
+    """
+    if threading.current_thread() is threading.main_thread():
+        interrupts = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+        if isinstance(interrupts, Interrupts) and interrupts.first is not None:
+            raise KeyboardInterrupt
 
 
 def _end_by(number: int) -> NoReturn:

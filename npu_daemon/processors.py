@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -16,6 +17,8 @@ _LOAD = Path("/proc/loadavg")
 # What has just ended still counts for some hundred microseconds, with its supervisor and who reaps that: one
 # look is not enough, and the next ones follow soon.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.008
+_LOOKING_S = 1.0
+"""What begins late beside something that fails keeps its caller waiting: after this long, only that begins it."""
 
 
 def none_waits() -> bool:
@@ -24,7 +27,7 @@ def none_waits() -> bool:
 
 
 class WhenIdle(Generic[T]):
-    """Work that begins in a thread once a processor has nothing to do, or else when it is wanted.
+    """Work that begins in a thread as soon as a processor has nothing to do, or else when it is wanted.
 
     Args:
         pool: whose next free thread waits for a processor, and then works.
@@ -52,9 +55,9 @@ class WhenIdle(Generic[T]):
             wait([self._result])
 
     def _when_idle(self, work: Callable[[], T]) -> T | None:
-        pause_s = _FIRST_PAUSE_S
+        pause_s, until_s = _FIRST_PAUSE_S, time.monotonic() + _LOOKING_S
         while not self._wanted.is_set() and not none_waits():
-            self._wanted.wait(pause_s)
+            self._wanted.wait(pause_s if time.monotonic() < until_s else None)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         return None if self._dropped else work()
 

@@ -53,6 +53,24 @@ def test_it_begins_when_its_result_is_wanted_however_busy_the_processors_are(
     assert [work.result() for work in works] == [0, 1]
 
 
+def test_nobody_looks_for_an_idle_processor_for_long(
+    pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processors, "_LOOKING_S", 0.0)
+    looked, looks_made = threading.Event(), []
+
+    def look() -> bool:
+        looks_made.append(len(looks_made))
+        looked.set()
+        return len(looks_made) > 1
+
+    looks(monkeypatch, look)
+    work = WhenIdle(pool, lambda: "done")
+    assert looked.wait(PATIENCE_S)
+    assert work.result() == "done"
+    assert looks_made == [0]
+
+
 def test_what_is_dropped_before_it_begins_never_does(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

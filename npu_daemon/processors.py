@@ -18,7 +18,7 @@ _LOAD = Path("/proc/loadavg")
 # look is not enough, and the next ones follow soon.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.008
 _LOOKING_S = 1.0
-"""What begins late beside something that fails keeps its caller waiting: after this long, only that begins it."""
+"""What begins late beside something that fails keeps its caller waiting: later, nothing begins by itself."""
 
 
 def none_waits() -> bool:

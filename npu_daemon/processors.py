@@ -29,18 +29,25 @@ def none_waits() -> bool:
 class WhenIdle(Generic[T]):
     """Work that begins in a thread as soon as a processor has nothing to do, or else when it is wanted.
 
+    The thread looks for a second; nobody has to say that the work is not wanted.
+
     Args:
-        pool: whose next free thread waits for a processor, and then works.
+        pool: whose next free thread looks for a processor, and then works.
         work: returns the result.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> None:
-        self._wanted, self._dropped = threading.Event(), False
-        self._result: Future[T | None] = pool.submit(self._when_idle, work)
+        self._pool, self._work = pool, work
+        self._lock, self._wanted = threading.Lock(), threading.Event()
+        self._gave_up = self._dropped = False
+        self._result: Future[T | None] = pool.submit(self._when_idle)
 
     def begin(self) -> None:
-        """Have it begin now, if it has not yet, however busy the processors are."""
-        self._wanted.set()
+        """Have it begin now, if it has not yet, however busy the processors are; not after ``drop``."""
+        with self._lock:
+            self._wanted.set()
+            if self._gave_up:
+                self._gave_up, self._result = False, self._pool.submit(self._work)
 
     def result(self) -> T:
         """Have it begin now, if it has not yet, and return its result; not after ``drop``."""
@@ -49,17 +56,26 @@ class WhenIdle(Generic[T]):
 
     def drop(self) -> None:
         """Have it never begin; if it has, wait for its end, whatever that is."""
-        self._dropped = True
-        self._wanted.set()
+        with self._lock:
+            self._dropped = True
+            self._wanted.set()
         if not self._result.cancel():
             wait([self._result])
 
-    def _when_idle(self, work: Callable[[], T]) -> T | None:
+    def _when_idle(self) -> T | None:
         pause_s, until_s = _FIRST_PAUSE_S, time.monotonic() + _LOOKING_S
         while not self._wanted.is_set() and not none_waits():
-            self._wanted.wait(pause_s if time.monotonic() < until_s else None)
+            if time.monotonic() >= until_s and self._gives_up():
+                return None
+            self._wanted.wait(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-        return None if self._dropped else work()
+        return None if self._dropped else self._work()
+
+    def _gives_up(self) -> bool:
+        """Leave it to whoever wants the result, if nobody does yet."""
+        with self._lock:
+            self._gave_up = not self._wanted.is_set()
+            return self._gave_up
 
 
 def _running() -> float:

@@ -57,18 +57,20 @@ def test_nobody_looks_for_an_idle_processor_for_long(
     pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processors, "_LOOKING_S", 0.0)
-    looked, looks_made = threading.Event(), []
+    looks_made: list[str] = []
 
-    def look() -> bool:
-        looks_made.append(len(looks_made))
-        looked.set()
-        return len(looks_made) > 1
+    def busy() -> bool:
+        looks_made.append("one")
+        return False
 
-    looks(monkeypatch, look)
-    work = WhenIdle(pool, lambda: "done")
-    assert looked.wait(PATIENCE_S)
-    assert work.result() == "done"
-    assert looks_made == [0]
+    looks(monkeypatch, busy)
+    done: list[str] = []
+    late, never = WhenIdle(pool, lambda: "late"), WhenIdle(pool, lambda: done.append("never"))
+    pool.submit(done.append, "the next").result(PATIENCE_S)  # both have given up
+    assert (looks_made, done) == (["one", "one"], ["the next"])
+    assert [late.result(), late.result()] == ["late", "late"]
+    never.drop()
+    assert (looks_made, done) == (["one", "one"], ["the next"])
 
 
 def test_what_is_dropped_before_it_begins_never_does(
@@ -78,7 +80,6 @@ def test_what_is_dropped_before_it_begins_never_does(
     done: list[str] = []
     work = WhenIdle(pool, lambda: done.append("it"))
     work.drop()
-    work.begin()
     pool.submit(done.append, "the next").result(PATIENCE_S)
     assert done == ["the next"]
 

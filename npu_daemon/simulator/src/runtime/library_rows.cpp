@@ -71,6 +71,13 @@ void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes) {
     if (scratch.bytes < needed_bytes) too_little(name_of(call), scratch, needed_bytes);
 }
 
+void check_counting(ComposedCall call, Matrix counting, Matrix padded) {
+    if (counting.rows <= padded.rows && counting.columns <= padded.columns) return;
+    fault(FaultKind::RuntimeFault, name_of(call),
+          "%u rows of %u elements count (oriSrcM, oriSrcK), but with padding there are only %u of %u (srcM, srcK)", counting.rows, counting.columns,
+          padded.rows, padded.columns);
+}
+
 void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound) {
     const char *const name = name_of(call);
     switch (demand) {

@@ -12,7 +12,8 @@ namespace asim {
     CALL(SimpleSoftMax) CALL(SoftmaxFlash) CALL(SoftmaxFlashV3) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm)           \
     CALL(BatchNorm) CALL(DeepNorm) CALL(LayerNormGrad) CALL(LayerNormGradBeta) CALL(Normalize) CALL(WelfordUpdate)      \
     CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(AscendAntiQuant) CALL(DropOut) CALL(TransData)              \
-    CALL(Transpose) CALL(UnPad) CALL(Digamma) CALL(Lgamma)
+    CALL(Transpose) CALL(UnPad) CALL(Digamma) CALL(Lgamma) CALL(SoftMax) CALL(SoftmaxFlashV2) CALL(SoftmaxGrad)               \
+    CALL(AdjustSoftMaxRes)
 
 enum class ASIM_API_TYPE ComposedCall : uint8_t {
 #define ASIM_NAME(Name) Name,

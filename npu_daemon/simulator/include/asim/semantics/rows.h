@@ -13,6 +13,8 @@ struct Matrix {
 // Faults where there are more elements than the unified buffer holds, or less scratch than a call needs.
 ASIM_API void check_matrix(ComposedCall call, Matrix shape);
 ASIM_API void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes);
+// Faults where more rows or columns count than there are with padding.
+ASIM_API void check_counting(ComposedCall call, Matrix counting, Matrix padded);
 // Faults where `value` is not what the page of a call demands.
 ASIM_API void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound);
 

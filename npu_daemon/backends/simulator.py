@@ -36,7 +36,7 @@ from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
 from npu_daemon.processors import none_waits
 from npu_daemon.sandbox import RLIMITS, sandbox_level
-from npu_daemon.simulator.build_cache import BuildCache, HostBuild, KernelBuild
+from npu_daemon.simulator.build_cache import BuildCache, HostBuild, KernelBuild, TilingKey
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.host_side import TilingOutcome
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, run_limits, write_job
@@ -183,8 +183,9 @@ class SimulatorBackend:
         decided: list[Future[TilingOutcome | Failure | None]] = []
         with ThreadPoolExecutor(max_workers=1) as beside:
 
-            def decide(host: HostBuild) -> None:
+            def decide(host: HostBuild) -> TilingKey:
                 decided.append(beside.submit(tiling_alone, host, kinds, case, chip, self.toolchain))
+                return lambda: _key_of(decided[0].result())
 
             kernel = self._builds.candidate(spec, case, candidate, chip, protocol, decide)
         if isinstance(kernel, Failure):
@@ -352,6 +353,10 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+
+def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:
+    return tiling.tiling_key if isinstance(tiling, TilingOutcome) else tiling
 
 
 def includes_collectives(text: str) -> bool:

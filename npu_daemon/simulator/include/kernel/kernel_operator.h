@@ -52,5 +52,6 @@
 #include "asim/api/tensor_operators.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"
+#include "asim/api/tiling_template.h"
 #include "asim/api/cube_tiling.h"
 #include "asim/api/utils.h"

@@ -28,6 +28,7 @@ from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import CaseRunner, DeviceGate, SharedDevice
 from npu_daemon.eager import eager_result
+from npu_daemon.sandbox import wall_limit_s
 from npu_daemon.second_look import OtherValues, second_look
 
 _TRUSTED_WORK_S = 300.0
@@ -35,7 +36,8 @@ _TRUSTED_WORK_S = 300.0
 
 def case_limit_s(protocol: MeasureProtocol) -> float:
     """Return the maximum time between two signs of progress: two builds, two runs and the trusted work."""
-    return 2 * protocol.build_timeout_s + 2 * protocol.run_timeout_s + _TRUSTED_WORK_S
+    each_s = wall_limit_s(protocol.build_timeout_s) + wall_limit_s(protocol.run_timeout_s)
+    return 2 * each_s + _TRUSTED_WORK_S
 
 
 def evaluate(

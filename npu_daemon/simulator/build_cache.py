@@ -12,7 +12,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.cache_folder import BuildStore
-from npu_daemon.sandbox import ResourceLimits
+from npu_daemon.sandbox import ResourceLimits, wall_limit_s
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator, kernel_prelude
@@ -147,7 +147,7 @@ class BuildCache:
 
         def make(folder: Path) -> Failure | None:
             limits = ResourceLimits(
-                wall_s=protocol.build_timeout_s,
+                wall_s=wall_limit_s(protocol.build_timeout_s),
                 cpu_s=protocol.build_timeout_s,
                 memory_bytes=_HOST_MEMORY_BYTES,
                 file_bytes=_HOST_FILE_BYTES,

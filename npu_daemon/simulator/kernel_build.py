@@ -14,7 +14,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import ResourceLimits
+from npu_daemon.sandbox import ResourceLimits, wall_limit_s
 from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.host_build import header_folders
 from npu_daemon.simulator.kernel_ir.compilation import KernelSource, build_library
@@ -236,7 +236,7 @@ def build_kernel(
 def _limits(protocol: MeasureProtocol) -> ResourceLimits:
     """Return what compiling for one kind of core may use."""
     return ResourceLimits(
-        wall_s=protocol.build_timeout_s,
+        wall_s=wall_limit_s(protocol.build_timeout_s),
         cpu_s=protocol.build_timeout_s,
         memory_bytes=_BUILD_MEMORY_BYTES,
         file_bytes=_BUILD_FILE_BYTES,

@@ -18,7 +18,7 @@ from ascend_gym.core.records import Case, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array, loaded_array, numpy_dtype, stored_array, write_array
 from npu_daemon.processors import WhenIdle
-from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
+from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited, wall_limit_s
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
@@ -29,7 +29,6 @@ from npu_daemon.simulator.run_report import (
     library_lines,
     limit_lines,
     reported_failure,
-    wall_limit_s,
 )
 
 T = TypeVar("T")

@@ -12,6 +12,7 @@ RUNTIME = (
     *("atomic", "copy", "cross_core", "cube_copy", "cube_load", "device_output", "fill", "fixpipe", "gemm"),
     *(
         "instrumentation",
+        "composed_demands",
         "library_rows",
         "library_softmax",
         "softmax_sequence",
@@ -124,6 +125,8 @@ ON_VECTOR_CORES = [
     ("store_gm", (0, 4), "belongs to no tensor"),
     ("load_uncached", (NOWHERE, 16), "1, 2, 4 or 8 bytes, not 16"),
     ("set_atomic", (4,), "there is no mode 4"),
+    ("merged_count", (4,), "there is no queue 4"),
+    ("read_register", (3,), "there is no register 3"),
     ("set_address_register", (8, 0), "there is no address register 8"),
     ("set_address_register", (0, NOWHERE), "outside all memory"),
     ("refuse", (200,), "the kernel stopped itself"),
@@ -296,6 +299,12 @@ def test_a_cube_core_refuses(machine: Machine, call: str, arguments: tuple[int, 
 @pytest.mark.parametrize(("call", "arguments"), HARMLESS, ids=[row[0] for row in HARMLESS])
 def test_what_honest_kernels_do_passes(machine: Machine, call: str, arguments: tuple[int, ...]) -> None:
     machine.call(call, *arguments)
+
+
+@pytest.mark.parametrize(("past_cache", "records"), [(0, 1), (1, 2)])
+def test_only_loads_through_the_cache_count_as_one(machine: Machine, past_cache: int, records: int) -> None:
+    machine.call("two reads of gm", past_cache)
+    assert [line.name for line in machine.trace()] == ["ScalarAccess"] * records
 
 
 def test_an_honest_product_fits(machine: Machine) -> None:

@@ -11,6 +11,7 @@ from vector_machine import Array, Machine, MachineFault, build_machine
 DST, SRC, OTHER, TMP = 0, 16 * 1024, 24 * 1024, 32 * 1024
 RECORD_BYTES = 8
 RUNTIME = [
+    "composed_demands",
     "library_rows",
     "library_softmax",
     "softmax_sequence",
@@ -151,6 +152,14 @@ def test_suspended_merge_stops_at_the_first_empty_queue(machine: Machine) -> Non
     scores, taken = merge(machine, "MrgSort suspended", queues)
     np.testing.assert_array_equal(scores, [9, 8.5, 8, 7])
     assert taken == [3, 0, 1, 0]
+
+
+def test_what_a_merge_took_is_read_once_after_it(machine: Machine) -> None:
+    queues = [np.array(values, np.float32) for values in ([9, 8, 7], [6, 5], [8.5, 1], [2])]
+    _, taken = merge(machine, "MrgSort and its counts", queues)
+    assert taken == [3, 0, 1, 0]
+    names = [line.name for line in machine.trace()]
+    assert names[:3] == ["MrgSort", "ScalarAccess", "ScalarAccess"]  # the register, then the driver's stores
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -5,15 +5,19 @@ Sizes are those of the published measurements that docs/fidelity.md lists; shape
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from traces import (
     ALL_OF_KIND,
     ATOMIC,
     BYPASSES_L2,
     FIX,
+    GM,
     GM_BASE,
     MTE2,
     MTE3,
+    PAST_CACHE,
     UNIT_FLAG,
     M,
     Pricer,
@@ -26,10 +30,9 @@ from traces import (
     copy_rows,
     hand_over,
     idle_scalar,
-    maximum,
     meet_others,
     multiply,
-    read_register,
+    record,
     set_flag,
     vector,
     wait_flag,
@@ -345,32 +348,6 @@ def test_reading_a_result_without_flags_saves_nothing(pricer: Pricer, repeats_me
     assert without >= with_flags
 
 
-@pytest.mark.parametrize("vectors_meanwhile", [0, 40])
-def test_reading_a_register_without_flags_saves_nothing(pricer: Pricer, vectors_meanwhile: int) -> None:
-    """Own flags are paid once, and what the vector unit is given after them is not waited for."""
-    meanwhile = vector("Exp", (0x8000, 0x8000), 8) * vectors_meanwhile
-    raised, awaited = set_flag(V, S), wait_flag(V, S)
-    own, none, unread = (
-        pricer.task_us([(maximum(0, 8) + first + meanwhile + second + third) * 20])
-        for first, second, third in (
-            (raised, awaited, read_register()),
-            (idle_scalar(), idle_scalar(), read_register()),
-            (raised, awaited, idle_scalar()),
-        )
-    )
-    assert none >= own
-    assert own == unread
-
-
-def test_reading_a_register_waits_for_the_instruction_that_set_it(pricer: Pricer) -> None:
-    read, unread, of_another = (
-        pricer.task_us([(maximum(0, 100) + scalar) * 20 + idle_scalar() * 400])
-        for scalar in (read_register(), idle_scalar(), read_register(1))
-    )
-    assert read > unread
-    assert of_another == unread
-
-
 def test_reading_what_nothing_wrote_needs_no_flags(pricer: Pricer) -> None:
     elsewhere, result = (
         pricer.task_us([(vector("Add", (0, 0, 0), 1) + hand_over(V, S, 1) + access_scalar(at)) * 50])
@@ -393,6 +370,38 @@ def test_flags_for_one_pipe_are_no_flags_for_another(pricer: Pricer) -> None:
     )
     assert without >= with_flags
     assert by_vector < by_both
+
+
+def test_lines_of_global_memory_cost_what_the_data_cache_lacks(pricer: Pricer) -> None:
+    """A stream costs less than lines here and there; what is held costs nothing more, until it is cleaned."""
+    lines = range(16)
+
+    def read(offsets: Iterable[int], flag: int = 0) -> bytes:
+        accesses = [[(GM, GM_BASE + offset, 4, 0)] for offset in offsets]
+        return b"".join(record("ScalarAccess", each, element_bytes=4, flag=flag) for each in accesses)
+
+    once = read(64 * line for line in lines)
+    clean = record("CleanCache")
+    us = {
+        name: pricer.task_us([block])
+        for name, block in {
+            "stream": once,
+            "twice": once + read(64 * line + 4 for line in lines),
+            "cleaned": once + clean + once,
+            "two streams": b"".join(read([64 * line, 64 * line + MB]) for line in lines[:8]),
+            "scattered": read(4096 * line for line in lines),
+            "past the cache": read((0 for _ in lines), flag=PAST_CACHE),
+            "64 KiB": read(MB + 64 * line for line in range(1024)),
+            "64 KiB between": once + read(MB + 64 * line for line in range(1024)) + once,
+            "idle": idle_scalar() * len(lines),
+        }.items()
+    }
+    fills = {name: each - us["idle"] for name, each in us.items()}
+    assert fills["stream"] < fills["two streams"] < fills["scattered"] / 2
+    assert fills["scattered"] == pytest.approx(fills["past the cache"])
+    assert fills["twice"] < 1.2 * fills["stream"]
+    assert fills["cleaned"] == pytest.approx(2 * fills["stream"], rel=0.05)
+    assert us["64 KiB between"] - us["64 KiB"] == pytest.approx(fills["cleaned"], rel=0.1)
 
 
 @pytest.mark.parametrize("rows", [40, 40_000])

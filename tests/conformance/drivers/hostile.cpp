@@ -167,9 +167,14 @@ const Register g_load_ub("load_ub", [](Arguments a) { load_ub(at(a[0]), number<u
 const Register g_store_ub("store_ub", [](Arguments a) { store_ub(at(a[0]), 1, number<uint32_t>(a[1])); });
 const Register g_load_of_gm("load_gm", [](Arguments a) { load_gm(at(a[0]), number<uint32_t>(a[1])); });
 const Register g_store_gm("store_gm", [](Arguments a) { store_gm(at(a[0]), 1, number<uint32_t>(a[1])); });
+const Register g_reads_gm("two reads of gm", [](Arguments a) {
+    for (int64_t i = 0; i < 2; ++i) a[0] != 0 ? load_uncached(gm(), 4) : load_gm(gm(), 4);
+});
 const Register g_uncached("load_uncached", [](Arguments a) { load_uncached(at(a[0]), number<uint32_t>(a[1])); });
 
 const Register g_atomic("set_atomic", [](Arguments a) { set_atomic(number<AtomicMode>(a[0])); });
+const Register g_read_register("read_register", [](Arguments a) { read_register(number<VectorRegister>(a[0])); });
+const Register g_merged("merged_count", [](Arguments a) { merged_count(number<uint32_t>(a[0])); });
 const Register g_address("set_address_register", [](Arguments a) {
     set_address_register(number<uint32_t>(a[0]), reinterpret_cast<uint64_t *>(at(a[1])));
 });

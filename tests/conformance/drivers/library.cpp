@@ -69,6 +69,14 @@ bool register_sorting() {
     Register("MrgSort suspended" + type, [merge](Arguments a) {
         merge(a, [](auto... p) { AscendC::MrgSort<T, true>(p...); });
     });
+    Register("MrgSort and its counts" + type, [merge](Arguments a) {
+        merge(a, [](auto dst, auto list, const uint16_t *lengths, uint32_t *taken, uint16_t valid, int32_t repeats) {
+            AscendC::MrgSort<T>(dst, list, AscendC::MrgSort4Info(lengths, true, valid, static_cast<uint16_t>(repeats)));
+            uint16_t counts[4];
+            AscendC::GetMrgSortResult(counts[0], counts[1], counts[2], counts[3]);
+            std::copy(counts, counts + 4, taken);
+        });
+    });
     // Arguments: values, indices, scores, their indices, records, temporary, repeats.
     Register("Sort" + type, [](Arguments a) {
         auto concat = tensor<T>(a[2]), records = tensor<T>(a[4]), tmp = tensor<T>(a[5]);

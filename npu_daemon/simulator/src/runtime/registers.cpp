@@ -5,24 +5,10 @@
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/kernel_memory.h"
-#include "asim/semantics/sort.h"
 #include "asim/semantics/vector.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
-
-namespace {
-
-// Each read is an instruction of its own: what follows it need not be what it was given.
-void trace_read(VectorRegister which) {
-    Record record{};
-    record.op = Op::ScalarAccess;
-    record.dtype_bytes = kResultRegisterBytes;
-    emit(record, {register_operand(which)});
-    block().after_load = false;
-}
-
-}  // namespace
 
 bool counter_mode() { return block().counter_mode; }
 uint64_t mask_low() { return block().mask[0]; }
@@ -63,25 +49,27 @@ void set_deq_scale(uint64_t bits) {
     vector_registers().deq_scale_set = true;
 }
 
-uint64_t reduced_extreme() {
-    trace_read(VectorRegister::Extreme);
-    return uint64_t{vector_registers().reduce_index} << 32 | vector_registers().reduce_value;
+void read_register(VectorRegister which) {
+    if (static_cast<uint32_t>(which) >= kVectorRegisterCount) {
+        fault(FaultKind::RuntimeFault, "GetReduceRepeatMaxMinSpr", "there is no register %u", static_cast<unsigned>(which));
+    }
+    Record record{};
+    record.op = Op::ScalarAccess;
+    record.dtype_bytes = kResultRegisterBytes;
+    emit(record, {register_operand(which)});
+    block().after_load = false;
 }
 
-uint32_t accumulated_bits() {
-    trace_read(VectorRegister::Sum);
-    return vector_registers().accumulated;
-}
-
-uint64_t merged_counts() {
-    constexpr uint32_t kCountBits = 16;
-    trace_read(VectorRegister::MergeCounts);
-    uint64_t counts = 0;
-    for (uint32_t queue = kMergeQueues; queue-- > 0;) counts = counts << kCountBits | vector_registers().merged[queue];
-    return counts;
-}
-
+uint32_t reduced_value() { return vector_registers().reduce_value; }
+uint32_t reduced_index() { return vector_registers().reduce_index; }
+uint32_t accumulated_bits() { return vector_registers().accumulated; }
 uint64_t gathered_count() { return vector_registers().gathered; }
+
+uint32_t merged_count(uint32_t queue) {
+    constexpr uint32_t kQueues = sizeof VectorRegisters::merged / sizeof VectorRegisters::merged[0];
+    if (queue >= kQueues) fault(FaultKind::RuntimeFault, "GetMrgSortResult", "there is no queue %u", queue);
+    return vector_registers().merged[queue];
+}
 
 void set_address_register(uint32_t which, const uint64_t *addresses) {
     if (which >= kAddressRegisters) fault(FaultKind::RuntimeFault, "set_va_reg_sb", "there is no address register %u", which);

@@ -8,7 +8,7 @@ template <>
 class LocalTensor<Odd> {
 public:
     using PrimType = uint32_t;
-    static constexpr auto& GetValue = asim::gathered_count;
+    static constexpr auto& GetValue = asim::merged_count;
 };
 }
 

@@ -11,7 +11,10 @@
 namespace AscendC {
 
 // Bits of the accumulator of the last accumulating sum.
-__aicore__ inline int64_t GetAccVal() { return asim::accumulated_bits(); }
+__aicore__ inline int64_t GetAccVal() {
+    asim::read_register(asim::VectorRegister::Sum);
+    return asim::accumulated_bits();
+}
 
 // An event between two pipes under an id of the caller's choice.
 template <pipe_t source, pipe_t target>
@@ -107,7 +110,10 @@ __aicore__ inline void vcadd(T *dst, const T *src, uint64_t repeat, uint64_t dst
 }
 
 // Value in the low word, index in the high word.
-__aicore__ inline int64_t get_max_min_cnt() { return static_cast<int64_t>(asim::reduced_extreme()); }
+__aicore__ inline int64_t get_max_min_cnt() {
+    asim::read_register(asim::VectorRegister::Extreme);
+    return static_cast<int64_t>(static_cast<uint64_t>(asim::reduced_index()) << 32 | asim::reduced_value());
+}
 __aicore__ inline int64_t get_acc_val() { return AscendC::GetAccVal(); }
 
 __aicore__ inline void set_mask_count() { AscendC::SetMaskCount(); }

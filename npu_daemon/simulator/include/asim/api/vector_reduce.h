@@ -199,16 +199,16 @@ __aicore__ inline void ReduceMin(const LocalTensor<T> &dst, const LocalTensor<T>
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(T &maxMinValue, T &maxMinIndex) {
     using Bits = typename asim::FloatBits<T>::Type;
-    const uint64_t extreme = asim::reduced_extreme();
-    maxMinValue = asim::from_float_bits<T>(static_cast<Bits>(extreme));
-    maxMinIndex = asim::from_float_bits<T>(static_cast<Bits>(extreme >> 32));
+    asim::read_register(asim::VectorRegister::Extreme);
+    maxMinValue = asim::from_float_bits<T>(static_cast<Bits>(asim::reduced_value()));
+    maxMinIndex = asim::from_float_bits<T>(static_cast<Bits>(asim::reduced_index()));
 }
 
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(uint32_t &maxMinValue, uint32_t &maxMinIndex) {
-    const uint64_t extreme = asim::reduced_extreme();
-    maxMinValue = static_cast<uint32_t>(extreme);
-    maxMinIndex = static_cast<uint32_t>(extreme >> 32);
+    asim::read_register(asim::VectorRegister::Extreme);
+    maxMinValue = asim::reduced_value();
+    maxMinIndex = asim::reduced_index();
 }
 
 template <typename T>
@@ -220,6 +220,7 @@ __aicore__ inline void GetReduceRepeatMaxMinSpr(T &maxMinValue, T &maxMinIndex) 
 template <typename T>
 __aicore__ inline T GetAccVal() {
     using Bits = typename asim::FloatBits<T>::Type;
+    asim::read_register(asim::VectorRegister::Sum);
     return asim::from_float_bits<T>(static_cast<Bits>(asim::accumulated_bits()));
 }
 

@@ -76,11 +76,11 @@ __aicore__ inline void MrgSort(const LocalTensor<T> &dst, const MrgSortSrcList<T
 }
 
 __aicore__ inline void GetMrgSortResult(uint16_t &first, uint16_t &second, uint16_t &third, uint16_t &fourth) {
-    const uint64_t counts = asim::merged_counts();
-    first = static_cast<uint16_t>(counts);
-    second = static_cast<uint16_t>(counts >> 16);
-    third = static_cast<uint16_t>(counts >> 32);
-    fourth = static_cast<uint16_t>(counts >> 48);
+    asim::read_register(asim::VectorRegister::MergeCounts);
+    first = static_cast<uint16_t>(asim::merged_count(0));
+    second = static_cast<uint16_t>(asim::merged_count(1));
+    third = static_cast<uint16_t>(asim::merged_count(2));
+    fourth = static_cast<uint16_t>(asim::merged_count(3));
 }
 
 // Atlas A2 sorts scores as they are: there is nothing to prepare.

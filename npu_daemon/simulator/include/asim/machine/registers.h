@@ -25,15 +25,17 @@ ASIM_API void set_padding(uint64_t bits);
 
 ASIM_API void set_deq_scale(uint64_t bits);
 
-// What vector instructions left behind. The scalar unit has to wait for them, which automatic synchronisation sees to where it is
-// on: each read is traced. In the low word the bits of the last maximum or minimum over a whole instruction, in the high word its
-// index; bits of the last accumulating sum; records that the last MrgSort with parameters took from each queue, 16 bits each, the
-// first lowest.
-ASIM_API uint64_t reduced_extreme();
+// An instruction of the scalar unit that reads what a vector instruction left behind. It has to come after that one, which automatic
+// synchronisation sees to where it is on. What was read, the functions below return.
+ASIM_API void read_register(VectorRegister which);
+
+// What instructions left behind: bits of the last maximum or minimum over a whole instruction, and its index; of the last
+// accumulating sum; elements that the last GatherMask kept; records that the last MrgSort with parameters took from a queue.
+ASIM_API uint32_t reduced_value();
+ASIM_API uint32_t reduced_index();
 ASIM_API uint32_t accumulated_bits();
-ASIM_API uint64_t merged_counts();
-// Elements that the last GatherMask kept, which has waited for them itself.
 ASIM_API uint64_t gathered_count();
+ASIM_API uint32_t merged_count(uint32_t queue);
 
 // VA0 to VA7: eight addresses of data blocks each.
 ASIM_API void set_address_register(uint32_t which, const uint64_t *addresses);

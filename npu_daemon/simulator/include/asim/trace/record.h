@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "asim/machine/export.h"
+#include "asim/machine/units.h"
 
 namespace asim {
 
@@ -64,12 +65,6 @@ constexpr uint32_t kLinePartBytes = 2;      // one bit of `stride` each
 
 constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues
 
-// Registers in which vector instructions leave a result for the scalar unit.
-enum class VectorRegister : uint8_t {
-    Extreme,        // the last maximum or minimum over a whole instruction, and its index
-    Sum,            // the last accumulating sum
-    MergeCounts,    // records that the last MrgSort took from each queue
-};
 constexpr uint32_t kVectorRegisterCount = 3;
 constexpr uint32_t kResultRegisterBytes = 8;
 

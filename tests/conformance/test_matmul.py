@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from vector_machine import Array, Machine, MachineFault, build_machine, dtype_of
 
-ALL, BLOCKS, SEQUENTIAL, PARTIAL_SUMS, BATCHES = range(5)
+ALL, BLOCKS, SEQUENTIAL, PARTIAL_SUMS, BATCHES, TWICE = range(6)
 ATOMIC_ADD, ATOMIC_MAX = 1, 2
 TYPES = [
     ("float16", "float32"),
@@ -263,6 +263,17 @@ def test_steps_and_depths_save_copies(machine: Machine) -> None:
     run = Run(machine, Problem(step_ka=3, step_kb=3, depth_a=3, depth_b=3), TYPES[0])
     run(run.empty())
     assert traced(machine)["CopyGmToL1"] == 3 * 2 + 2
+
+
+def test_operands_are_copied_again_for_each_product(machine: Machine) -> None:
+    """After the last block nothing of them stays, even where L1 has held all of both."""
+    once = Problem(m=16, n=32, k=64, step_ka=2, step_kb=2, depth_a=2, depth_b=2)
+    copies = []
+    for mode in (ALL, TWICE):
+        run = Run(machine, replace(once, mode=mode), TYPES[0])
+        np.testing.assert_array_equal(run(run.empty()), run.expected())
+        copies.append(traced(machine)["CopyGmToL1"])
+    assert copies == [2, 4]
 
 
 def test_l0_buffers_take_turns(machine: Machine) -> None:

@@ -31,7 +31,7 @@ namespace {
 using AscendC::GlobalTensor;
 using AscendC::TPosition;
 
-enum Mode { kAll, kBlocks, kSequentialBlocks, kPartialSums, kBatches };
+enum Mode { kAll, kBlocks, kSequentialBlocks, kPartialSums, kBatches, kTwice };
 
 struct Problem {
     int64_t mode, m, n, k, single_m, single_n, single_k, base_m, base_n, base_k, n_first;
@@ -91,6 +91,9 @@ void compute(Object &object, const Problem &problem, const GlobalTensor<A> &a, c
             object.SetTensorB(b[problem.transposed_b ? problem.k / 2 : problem.k / 2 * problem.n], problem.transposed_b);
             object.Iterate(true);
             return object.GetTensorC(c, atomic);
+        case kTwice:    // with the same operands
+            object.IterateAll(c, atomic);
+            return object.IterateAll(c, atomic);
         case kBatches:
             object.SetBatchNum(problem.batches, 1);
             return object.IterateBatch(c, false, atomic, false);

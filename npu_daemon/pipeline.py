@@ -28,6 +28,7 @@ from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import CaseRunner, DeviceGate, SharedDevice
 from npu_daemon.eager import eager_result
+from npu_daemon.sandbox import wall_limit_s
 from npu_daemon.second_look import OtherValues, second_look
 
 _TRUSTED_WORK_S = 300.0
@@ -35,7 +36,8 @@ _TRUSTED_WORK_S = 300.0
 
 def case_limit_s(protocol: MeasureProtocol) -> float:
     """Return the maximum time between two signs of progress: two builds, two runs and the trusted work."""
-    return 2 * protocol.build_timeout_s + 2 * protocol.run_timeout_s + _TRUSTED_WORK_S
+    each_s = wall_limit_s(protocol.build_timeout_s) + wall_limit_s(protocol.run_timeout_s)
+    return 2 * each_s + _TRUSTED_WORK_S
 
 
 def evaluate(
@@ -47,6 +49,7 @@ def evaluate(
     on_case: Callable[[], None] = lambda: None,
     device: DeviceGate = nullcontext,
     best_us: float | None = None,
+    on_correct: Callable[[bool], None] = lambda _: None,
 ) -> EvalResult:
     """Evaluate the candidate of ``request`` on its cases, up to the first case that fails.
 
@@ -61,6 +64,7 @@ def evaluate(
             that building holds no device.
         best_us: latency in microseconds of the fastest earlier candidate, if any. A faster one is a champion
             and gets a closer second look. Without one, every candidate except the operator's own sources is.
+        on_correct: called before the second look with whether the candidate is a champion.
 
     Returns:
         A result for every outcome: faults of the caller are ``invalid_request``, problems of this host
@@ -76,7 +80,7 @@ def evaluate(
         runner = CaseRunner(request, spec, backend, oracle, case_data, SharedDevice(device))
         if best_us is None:
             best_us = 0.0 if request.candidate.digest == spec.baseline.digest else math.inf
-        return _evaluate_cases(request, cases, runner, on_case, best_us)
+        return _evaluate_cases(request, cases, runner, on_case, best_us, on_correct)
     except MisuseError as error:
         return invalid_request(request, str(error))
     except (InfrastructureError, OSError) as error:
@@ -124,6 +128,7 @@ def _evaluate_cases(
     runner: CaseRunner,
     on_case: Callable[[], None],
     best_us: float,
+    on_correct: Callable[[bool], None],
 ) -> EvalResult:
     results: list[CaseResult] = []
     with OtherValues(runner, cases, expected=math.isfinite(best_us)) as others:
@@ -135,6 +140,7 @@ def _evaluate_cases(
         else:
             latency_us = _result(request, results, runner).latency_us
             champion = latency_us is not None and latency_us < best_us
+            on_correct(champion)
             results = second_look(runner, others, champion=champion, on_case=on_case)
     return _result(request, results, runner)
 

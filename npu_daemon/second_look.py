@@ -17,7 +17,8 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -27,7 +28,7 @@ from ascend_gym.core.protocols import Built
 from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalRequest, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.case_runner import CaseRunner, PassedCase
-from npu_daemon.processors import spare_processor
+from npu_daemon.processors import WhenIdle
 
 # Sets of other values. Whoever knows the code knows them all: it is secret values that tell a candidate which
 # recognises values. With a second set, one that was fitted to messages about the first does not always pass.
@@ -75,9 +76,9 @@ class OtherValues:
     """The run of a candidate on other values of its smallest case, beside work on its last case.
 
     The values are generated while the candidate is built. If ``CaseRunner.may_overlap`` allows it, it runs on
-    them beside its last case where a processor is idle, else while that case is judged and priced. Leaving
-    the context waits for the run, but not for the generation of values, which a failed candidate does not
-    need.
+    them beside its last case as soon as a processor is idle, at the latest while that case is judged and
+    priced. Leaving the context waits for a run that has begun, but not for the generation of values, which a
+    failed candidate does not need.
 
     Args:
         runner: evaluates the cases of the request.
@@ -92,30 +93,29 @@ class OtherValues:
         self._seed = fresh_seed(runner.request)
         self._beside = ThreadPoolExecutor(max_workers=1)
         self._early = expected and runner.may_overlap
-        self._refused: Future[CaseResult | None] | None = None
+        self._refused: WhenIdle[CaseResult | None] | None = None
         self._beside.submit(runner.other_data, self._smallest, self._seed)
 
     def note_build(self, case: Case, built: Built) -> None:
-        """Start the run if ``case``, which runs next, is the last one, and a processor has nothing to do.
+        """Have the run begin when a processor is idle if ``case``, which runs next, is the last one.
 
         Args:
             case: case of the request.
             built: build of the candidate for it.
         """
-        if case is self._last and self._early and spare_processor():
-            self.note_run(case, built)
+        if case is self._last and self._early:
+            earlier = [passed.built for passed in self._runner.passed if passed.case is self._smallest]
+            self._refused = WhenIdle(self._beside, partial(self._run, (*earlier, built)[0]))
 
     def note_run(self, case: Case, built: Built) -> None:
-        """Start the run if ``case``, whose first run has finished, is the last one, unless it was started.
+        """Have the run begin now, unless it has, if ``case``, whose first run has finished, is the last one.
 
         Args:
             case: case of the request.
             built: build of the candidate for it.
         """
-        if not self._early or case is not self._last or self._refused is not None:
-            return
-        earlier = [passed.built for passed in self._runner.passed if passed.case is self._smallest]
-        self._refused = self._beside.submit(self._run, (*earlier, built)[0])
+        if case is self._last and self._refused is not None:
+            self._refused.begin()
 
     def refused(self, passed: PassedCase) -> CaseResult | None:
         """Return the failure of the run, or ``None``.
@@ -144,7 +144,8 @@ class OtherValues:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        wait([self._refused] if self._refused else [])
+        if self._refused is not None:
+            self._refused.drop()
         self._beside.shutdown(wait=False, cancel_futures=True)
 
 

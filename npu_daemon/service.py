@@ -9,9 +9,8 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Backend
-from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
-from ascend_gym.core.status import Status
+from ascend_gym.core.protocols import Backend, Oracle
+from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
 from npu_daemon.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     INPUTS_FOLDER,
@@ -114,7 +113,10 @@ class EvaluationService:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
-        result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case, device, best_us)
+        prepare = partial(self._prepare, request, spec, oracle)
+        result = evaluate(
+            request, spec, self._backend, oracle, self._case_data, on_case, device, best_us, prepare
+        )
         generated = self._case_data.generated  # by this evaluation, or ahead of it
         if generated > self._generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
             self._make_room()
@@ -125,10 +127,13 @@ class EvaluationService:
         self._store.put(key, result)
         if result.latency_us is not None:
             self._store.note_latency(question, result.latency_us)
-        if result.status is Status.OK and not self._backend.measures_on_device:
-            confined = self._backend.describe().sandbox in CONFINING
-            self._ahead.prepare(request, spec, oracle, confined=confined)
         return result
+
+    def _prepare(self, request: EvalRequest, spec: OpSpec, oracle: Oracle, champion: bool) -> None:
+        """Have the values of second looks generated that candidates after this one need."""
+        if not self._backend.measures_on_device:
+            confined = self._backend.describe().sandbox in CONFINING
+            self._ahead.prepare(request, spec, oracle, champion=champion, confined=confined)
 
     def close(self) -> None:
         """Close the store, and wait for values that are being generated."""

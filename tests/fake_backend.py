@@ -42,6 +42,8 @@ from ascend_gym.suite.inputs import numpy_dtype
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.sandbox import ResourceLimits, run_limited, sandbox_level
 
+_SHELL_WALL_S = 3600.0  # commands wait for tests, on machines that are as busy as they like
+
 OP_TOML = """
 [operator]
 type = "Double"
@@ -203,7 +205,7 @@ class FakeBackend:
             self._run_shell(command, protocol)
 
     def _run_shell(self, command: str, protocol: MeasureProtocol) -> None:
-        limits = ResourceLimits(protocol.run_timeout_s, protocol.run_timeout_s, 1 << 30, 1 << 20)
+        limits = ResourceLimits(_SHELL_WALL_S, protocol.run_timeout_s, 1 << 30, 1 << 20)
         with tempfile.TemporaryDirectory(dir=self.scratch_dir) as folder:
             run_limited(["sh", "-c", command], cwd=Path(folder), limits=limits, reach=None)
 

@@ -22,6 +22,7 @@ IN_FULL = b"\0"  # before a record that is written as it lies in memory
 S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
 BYPASSES_L2, UNIT_FLAG, ATOMIC = 1, 2, 4
+PAST_CACHE, KEEPS_VALUE = 2, 4  # flags of a scalar access
 ALL_OF_KIND = 0  # mode of a flag between cores
 GM_BASE = 1 << 33
 ADDRESS_MASK = (1 << 56) - 1

@@ -83,7 +83,8 @@ class ScalarCost(Record):
         access_cycles: a GetValue of the unified buffer, with the wait for its value.
         next_access_cycles: one that overlaps with the GetValue before it.
         store_cycles: a SetValue of the unified buffer.
-        global_miss_cycles: a scalar load from global memory that is not in the data cache.
+        global_miss_cycles: a scalar load from a line of global memory that is not in the data cache.
+        global_stream_cycles: the same where the line before is in it.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
         float_cycles: one that computes with floats.
         convert_cycles: one that converts between integers and floats.
@@ -102,6 +103,7 @@ class ScalarCost(Record):
     next_access_cycles: float = Field(default=0.0, ge=0)
     store_cycles: float = Field(default=0.0, ge=0)
     global_miss_cycles: float = Field(ge=0)
+    global_stream_cycles: float = Field(ge=0)
     instruction_cycles: float = Field(ge=0)
     float_cycles: float = Field(default=0.0, ge=0)
     convert_cycles: float = Field(default=0.0, ge=0)

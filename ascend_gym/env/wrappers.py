@@ -78,9 +78,9 @@ class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
     """Logs every reset and step to a JSON-lines file, from which ``replay`` repeats an episode.
 
     >>> import ascend_gym, tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> env = EpisodeRecorder(gymnasium.make("AscendOp-v0", operator="gelu"), f"{folder}/episodes.jsonl")
-    >>> env.close()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     env = EpisodeRecorder(gymnasium.make("AscendOp-v0", operator="gelu"), f"{folder}/episodes.jsonl")
+    ...     env.close()
     """
 
     def __init__(self, env: OpEnv, path: str) -> None:

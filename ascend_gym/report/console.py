@@ -165,7 +165,6 @@ def print_operators(console: Console, rows: Sequence[Mapping[str, Any]]) -> None
 
 def print_operator(console: Console, spec: OpSpec) -> None:
     """Print an operator with its cases and source files."""
-    files = [file.path for side in (spec.baseline.host, spec.baseline.kernel) for file in side.files]
     _print_pairs(
         console,
         {
@@ -173,7 +172,7 @@ def print_operator(console: Console, spec: OpSpec) -> None:
             "description": spec.description,
             "level": f"{spec.level}, {spec.category}",
             "folder": spec.folder,
-            "sources": ", ".join(files),
+            "sources": ", ".join(spec.baseline.texts),
         },
     )
     table = Table("case", "inputs", "outputs", "attributes", "traffic", box=None)

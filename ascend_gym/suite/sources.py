@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from ascend_gym.core.toml_file import reason_of
 
 SOURCE_SUFFIXES = frozenset({".cpp", ".cc", ".h", ".hpp"})
 
+_HEADER_SUFFIXES = (".h", ".hpp")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _TILING_MARK = "TilingContext"
 _KERNEL_MARK = re.compile(r"\b__global__\b")
 
@@ -22,6 +25,8 @@ def read_candidate(
     folder: Path, op_name: str, *, tiling: str | None = None, kernel: str | None = None
 ) -> Candidate:
     """Read the sources below ``op_host`` and ``op_kernel`` of an operator folder.
+
+    A header of the kernel that host files include, too, belongs to both sides.
 
     Args:
         folder: the operator folder.
@@ -34,6 +39,7 @@ def read_candidate(
     """
     host = [file for file in _read_side(folder, "op_host") if not _is_aclnn_layer(file.path)]
     device = _read_side(folder, "op_kernel")
+    host += _shared_headers(host, device)
     return Candidate(
         host=_sources(
             folder,
@@ -61,6 +67,20 @@ def _read_side(folder: Path, side: str) -> list[SourceFile]:
     if not paths:
         raise OperatorFormatError(f"{folder}: no C++ sources below {side}/")
     return [_source_file(folder, path) for path in paths]
+
+
+def _shared_headers(host: Sequence[SourceFile], device: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the kernel's headers that host files include: declarations of structures and tiling keys."""
+    headers = {file.path: file for file in device if file.path.endswith(_HEADER_SUFFIXES)}
+    waiting, found = list(host), {}
+    while waiting:
+        file = waiting.pop()
+        for name in _INCLUDE.findall(file.text):
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), name))
+            if path in headers and path not in found:
+                found[path] = headers[path]
+                waiting.append(headers[path])
+    return [found[path] for path in sorted(found)]
 
 
 def _source_file(folder: Path, path: Path) -> SourceFile:

@@ -14,7 +14,7 @@ import shutil
 import signal
 import socket
 import sys
-import tempfile
+import weakref
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +22,7 @@ from pathlib import Path
 from ascend_gym.core.child_process import ChildProcess
 from ascend_gym.core.interrupts import SIGNALS
 from ascend_gym.core.own_python import own_python_command
+from ascend_gym.core.private_folder import PrivateFolder
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.sweep.jobs import FilePart, RunEnd, RunEnding, RunStep, RunTask, Update
 from ascend_gym.sweep.run_folders import LOG_NAMES, SETTINGS_NAME
@@ -194,8 +195,10 @@ class ChildRun:
 
     def __init__(self, task: RunTask, host: str, server: ForkServer) -> None:
         self._task, self._host, self._server = task, host, server
-        self._scratch = tempfile.TemporaryDirectory(prefix="ascend-gym-run-", ignore_cleanup_errors=True)
-        self._folder = Path(self._scratch.name)
+        scratch = PrivateFolder()  # the next daemon of this host removes it if this process is killed
+        self._remove_scratch = weakref.finalize(self, scratch.remove)
+        self._folder = scratch.path / "run"
+        self._folder.mkdir()
         self._sent_bytes = {name: len(data) for name, data in task.files.items()}
         for name, data in {**task.files, SETTINGS_NAME: task.job.settings}.items():
             (self._folder / name).write_bytes(data)
@@ -242,7 +245,7 @@ class ChildRun:
     def _close(self) -> None:
         self.stop()
         os.close(self._steps_fd)
-        self._scratch.cleanup()
+        self._remove_scratch()
 
     def _take(self, data: bytes, steps: list[RunStep]) -> None:
         """Process the child's output: one JSON line per step, and one for the end."""

@@ -14,7 +14,9 @@ behind when its run is killed. A model at ``$OPENAI_BASE_URL`` is asked as ``-- 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -30,6 +32,7 @@ from ascend_gym.core.own_python import own_python_command
 from ascend_gym.search.journal import JOURNAL_NAME
 
 GLANCE_S = 0.01
+SUMMARY_NAME = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def _tried(method: str, operator: str, arguments: argparse.Namespace, address: s
             mark = now + rng.randrange(max(1, (end - now) // left))
             kills += _killed_beyond(_command(command), broken, mark)
             command = ["resume", str(broken), *common]
+        (broken / SUMMARY_NAME).unlink(missing_ok=True)
         summary = json.loads(_command(command).communicate()[0])
         same = (broken / JOURNAL_NAME).read_bytes() == (unbroken / JOURNAL_NAME).read_bytes()
     outcome = Outcome(
@@ -138,8 +142,14 @@ def _command(arguments: list[str]) -> subprocess.Popen[bytes]:
 
 
 def _killed_beyond(process: subprocess.Popen[bytes], folder: Path, mark: int) -> bool:
-    """Kill ``process`` once it has written more than ``mark`` bytes of records; say whether it still ran."""
+    """Kill ``process`` once it has written more than ``mark`` bytes of records; say whether it still ran.
+
+    It is not over before it is looked at: its summary goes into a fifo that nobody reads.
+    """
+    summary = folder / SUMMARY_NAME
     while process.poll() is None:
+        with contextlib.suppress(FileNotFoundError, FileExistsError):
+            os.mkfifo(summary)
         if _length(folder) > mark:
             process.kill()
         try:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,9 +35,9 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
-from npu_daemon.processors import none_waits
+from npu_daemon.processors import WhenIdle
 from npu_daemon.sandbox import RLIMITS, sandbox_level
-from npu_daemon.simulator.build_cache import BuildCache, HostBuild, KernelBuild
+from npu_daemon.simulator.build_cache import BuildCache, HostBuild, KernelBuild, TilingKey
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.host_side import TilingOutcome
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, run_limits, write_job
@@ -54,7 +55,7 @@ from npu_daemon.simulator.toolchain import obtain_toolchain
 _AHEAD_BYTES = 2**20
 """Size of the largest trace that is priced before its run is accepted: half a second."""
 
-_Prices: TypeAlias = Mapping[str, "Future[dict[str, Any] | Failure]"]
+_Prices: TypeAlias = Mapping[str, WhenIdle[dict[str, Any] | Failure]]
 _Finished: TypeAlias = tuple[tuple[tuple[Array, ...], ...], float, tuple[Diagnostic, ...], _Prices]
 
 _COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
@@ -89,7 +90,7 @@ class _Run:
         job: the run.
         tiling: output of the tiling program.
         read_by_tiling: inputs whose values the tiling program may read.
-        ahead: prices that were asked for already, by chip.
+        ahead: prices that are computed when a processor is idle, by chip.
     """
 
     spec: OpSpec
@@ -183,8 +184,9 @@ class SimulatorBackend:
         decided: list[Future[TilingOutcome | Failure | None]] = []
         with ThreadPoolExecutor(max_workers=1) as beside:
 
-            def decide(host: HostBuild) -> None:
+            def decide(host: HostBuild) -> TilingKey:
                 decided.append(beside.submit(tiling_alone, host, kinds, case, chip, self.toolchain))
+                return lambda: _key_of(decided[0].result())
 
             kernel = self._builds.candidate(spec, case, candidate, chip, protocol, decide)
         if isinstance(kernel, Failure):
@@ -250,7 +252,7 @@ class SimulatorBackend:
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
     ) -> _Finished | Failure:
-        """Return outputs, wall seconds, warnings and prices asked for already of a successful run.
+        """Return outputs, wall seconds, warnings and prices to come of a successful run.
 
         Only runs that are checked for races have warnings, and they must have no race.
         """
@@ -275,12 +277,15 @@ class SimulatorBackend:
         return read_outputs(job, case), outcome.seconds, (*warnings, *found), ahead
 
     def _price_ahead(self, job: KernelJob, protocol: MeasureProtocol) -> _Prices:
-        """Start pricing beside the search for races and the verdict, if that is quick and nothing waits."""
-        if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES or not none_waits():
+        """Have the price computed beside the search for races and the verdict, if that is quick."""
+        if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES:
             return {}
         chip = load_chip(protocol.chip)
-        price = job.beside.submit(price_trace, self.toolchain, job.trace, chip, job.tensor_ranges)
-        return {protocol.chip: price}
+        return {
+            protocol.chip: job.when_idle(
+                partial(price_trace, self.toolchain, job.trace, chip, job.tensor_ranges)
+            )
+        }
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were accepted as correct."""
@@ -352,6 +357,10 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+
+def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:
+    return tiling.tiling_key if isinstance(tiling, TilingOutcome) else tiling
 
 
 def includes_collectives(text: str) -> bool:

@@ -15,7 +15,7 @@ class CannSettings(BaseModel):
     """Settings of the CANN backend.
 
     Times are limited, because a job without progress for longer is taken from its worker
-    (``pipeline.case_limit_s``, 460 s unless a request changes its limits).
+    (``pipeline.case_limit_s``, 800 s unless a request changes its limits).
 
     Attributes:
         toolkit: folder of the CANN toolkit, with ``opp`` and ``include``.

@@ -15,7 +15,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
-from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited, wall_limit_s
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.places import Place
 from npu_daemon.simulator.races import TracedRun, race_of
@@ -24,7 +24,6 @@ from npu_daemon.simulator.run_report import (
     library_lines,
     limit_lines,
     reported_failure,
-    wall_limit_s,
 )
 from npu_daemon.simulator.toolchain import Toolchain
 

@@ -7,6 +7,7 @@ from npu_daemon.sandbox.limited_run import (
     ResourceLimits,
     run_limited,
     start_loading,
+    wall_limit_s,
 )
 from npu_daemon.sandbox.memory_file import MemoryFile
 from npu_daemon.sandbox.preload import Preload, python_files
@@ -24,4 +25,5 @@ __all__ = [
     "run_limited",
     "sandbox_level",
     "start_loading",
+    "wall_limit_s",
 ]

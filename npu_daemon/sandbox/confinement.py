@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from npu_daemon.sandbox.seccomp import architecture_is_known, filter_program
+from npu_daemon.sandbox.seccomp import architecture_is_known, packed_filter
 
 Level = Literal["landlock+seccomp+rlimits", "bubblewrap+seccomp+rlimits", "rlimits"]
 LANDLOCK: Level = "landlock+seccomp+rlimits"
@@ -89,13 +89,14 @@ def confined_spec(
         level: level of confinement.
 
     Returns:
-        ``seccomp``: instructions of the filter; ``landlock``: rights handled and rules; or ``wrapper``:
-        a command to put before the program, which installs the filter itself.
+        ``seccomp``: the filter and where the program's own id belongs in it (``packed_filter``);
+        ``landlock``: rights handled and rules; or ``wrapper``: a command to put before the program, which
+        installs the filter itself.
     """
     if level == RLIMITS:
         return {}
     system = _system_folders(environment.get("LD_LIBRARY_PATH", ""))
-    calls = filter_program(starts_programs=reach.starts_programs, signals_others=level == BUBBLEWRAP)
+    calls = packed_filter(starts_programs=reach.starts_programs, signals_others=level == BUBBLEWRAP)
     if level == BUBBLEWRAP:
         return {"seccomp": calls, "wrapper": _bubblewrap(executable, cwd, reach, system)}
     return {"seccomp": calls, "landlock": _landlock(executable, cwd, reach, system)}
@@ -110,6 +111,7 @@ def _best_level() -> Level:
     return BUBBLEWRAP if _bubblewrap_works() else RLIMITS
 
 
+@functools.cache
 def landlock_version() -> int:
     """Return the version of the kernel's Landlock interface, or 0 when there is none."""
     libc = ctypes.CDLL(None, use_errno=True)

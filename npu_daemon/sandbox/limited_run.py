@@ -40,6 +40,14 @@ _PRELOADED_SERVER_SCRIPT = Path(__file__).with_name("preloaded_server.py")
 ExceededLimit = Literal["wall", "cpu", "file", "folder", "output", "processes"]
 
 
+def wall_limit_s(cpu_s: float) -> float:
+    """Return the wall seconds after which a program is killed that may take ``cpu_s`` CPU seconds.
+
+    A busy host gives each program a share of a processor: what a candidate is told must not depend on that.
+    """
+    return 3.0 * cpu_s + 5.0
+
+
 @dataclass(frozen=True)
 class ResourceLimits:
     """What a program may use.
@@ -67,6 +75,10 @@ class ResourceLimits:
     open_files: int = 256
     folder_bytes: int | None = None
     folder_entries: int = 10_000
+
+    def longest(self) -> str:
+        """Say in a message what a program took that was ended by its limits of time."""
+        return f"more than {self.cpu_s:g} s of a processor, or {self.wall_s:g} s in all"
 
 
 @dataclass(frozen=True)

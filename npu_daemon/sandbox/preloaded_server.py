@@ -25,8 +25,6 @@ def load(description: str) -> Callable[[list[str]], int]:
     wanted: dict[str, Any] = json.loads(description)
     sys.path[:0] = wanted["paths"]
     program: Callable[[list[str]], int] = importlib.import_module(wanted["module"]).main
-    gc.collect()
-    gc.freeze()  # the pages of what is loaded stay shared with forked processes
     return program
 
 
@@ -36,6 +34,7 @@ def run(program: Callable[[list[str]], int], arguments: list[str], passed: list[
     ends = [*kept[len(_STREAMS) :], resource.getrlimit(resource.RLIMIT_NOFILE)[1]]
     for before, after in zip(kept[len(_STREAMS) - 1 :], ends, strict=True):
         os.closerange(before + 1, after)
+    gc.enable()  # but for what was loaded, which is frozen
     status = 1
     try:
         status = program(arguments[1:])

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import errno
 import platform
+import struct
+from functools import cache
 
 Instruction = tuple[int, int, int, int | None]
 """Code, jump if true, jump if false and operand of ``struct sock_filter``; ``None``: the program's own id."""
@@ -78,6 +80,7 @@ _SET_OWNER, _SET_OWNER_EX = 8, 15  # F_SETOWN, F_SETOWN_EX of fcntl(2)
 # struct seccomp_data: number, architecture, instruction pointer, six arguments of 64 bits, low half first.
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT, _HALF_BYTES = 0, 4, 16, 4
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_SOCK_FILTER, _OPERAND_AT = struct.Struct("=HBBI"), 4
 # linux/seccomp.h: SECCOMP_RET_*; the low half of RET_ERRNO is the error number.
 _RET_ALLOW, _RET_ERRNO, _RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
 _ALLOW: Instruction = (_RETURN, 0, 0, _RET_ALLOW)
@@ -131,6 +134,23 @@ def filter_program(
         steps += _calls(_KILL[machine], _REFUSE)
         steps += _calls(_TGKILL[machine], *_only(0, None))
     return [*steps, _ALLOW]
+
+
+@cache
+def packed_filter(*, starts_programs: bool, signals_others: bool) -> tuple[str, tuple[int, ...]]:
+    """Return the filter of this machine as an array of ``struct sock_filter``.
+
+    Args:
+        starts_programs: see ``filter_program``.
+        signals_others: likewise.
+
+    Returns:
+        Its bytes in hexadecimal digits, and the offsets in bytes at which the program's own id belongs.
+    """
+    steps = filter_program(starts_programs=starts_programs, signals_others=signals_others)
+    packed = b"".join(_SOCK_FILTER.pack(*step[:3], step[3] or 0) for step in steps)
+    own_id = [number for number, step in enumerate(steps) if step[3] is None]
+    return packed.hex(), tuple(number * _SOCK_FILTER.size + _OPERAND_AT for number in own_id)
 
 
 def _calls(number: int, *answer: Instruction) -> list[Instruction]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import gc
 import json
 import math
 import os
@@ -211,13 +212,12 @@ def refuse_calls(program: bytes) -> None:
         raise OSError(number, f"prctl(PR_SET_SECCOMP): {os.strerror(number)}")
 
 
-def filter_bytes(instructions: list[tuple[int, int, int, int | None]]) -> bytes:
-    """Return an array of ``struct sock_filter``; the operand ``None`` stands for this process's id."""
-    own_pid = os.getpid()
-    return b"".join(
-        struct.pack("=HBBI", code, if_true, if_false, own_pid if operand is None else operand)
-        for code, if_true, if_false, operand in instructions
-    )
+def filter_bytes(packed: str, own_pid_at: list[int]) -> bytes:
+    """Return an array of ``struct sock_filter`` with this process's id at the offsets where it belongs."""
+    program = bytearray.fromhex(packed)
+    for offset_bytes in own_pid_at:
+        struct.pack_into("=I", program, offset_bytes, os.getpid())
+    return bytes(program)
 
 
 def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
@@ -225,7 +225,7 @@ def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
     executable, arguments = spec["executable"], spec["argv"]
     if "seccomp" not in spec:
         return executable, arguments
-    program = filter_bytes(spec["seccomp"])
+    program = filter_bytes(*spec["seccomp"])
     if "wrapper" in spec:
         filter_fd = os.memfd_create("seccomp", 0)
         os.write(filter_fd, program)
@@ -504,6 +504,9 @@ def main(program: Program | None = None) -> None:
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the owner's exit ends this process, nothing else does
+    gc.collect()
+    gc.freeze()
+    gc.disable()  # a collection would copy, in each process that is forked, the pages of all objects
     serve(socket.socket(fileno=int(sys.argv[1])), program)
 
 

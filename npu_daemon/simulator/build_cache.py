@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.cache_folder import BuildStore
-from npu_daemon.sandbox import ResourceLimits
+from npu_daemon.sandbox import ResourceLimits, wall_limit_s
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator, kernel_prelude
-from npu_daemon.simulator.kernel_build import build_kernel, library_name
+from npu_daemon.simulator.kernel_build import build_kernel, entry_of, library_name
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
+
+TilingKey: TypeAlias = Callable[[], "int | Failure | None"]
+"""Answers with the tiling key that a tiling program chooses, why there is none, or ``None`` if not known."""
 
 _DEFINITION = "definition.json"
 _HOST_MEMORY_BYTES = 3 * 2**30
@@ -73,7 +77,7 @@ class BuildCache:
         candidate: Candidate,
         chip: Chip,
         protocol: MeasureProtocol,
-        on_host: Callable[[HostBuild], None] = lambda _: None,
+        on_host: Callable[[HostBuild], TilingKey] = lambda _: lambda: None,
     ) -> KernelBuild | Failure:
         """Return host and kernel code of ``candidate``, which stay within the boundary, or what is wrong.
 
@@ -85,7 +89,9 @@ class BuildCache:
             candidate: tiling and kernel sources.
             chip: what it is built for.
             protocol: time limits of the build.
-            on_host: called with host code that may run, before the kernel is built.
+            on_host: called with host code that may run, before the kernel is built. What it returns is asked
+                for the tiling key of the case if the kernel is a template; without one, all of its instances
+                are built.
         """
         host = self.host(spec, candidate, chip, protocol)
         if isinstance(host, Failure):
@@ -93,8 +99,12 @@ class BuildCache:
         refused = self._reads_more(spec, candidate, host, chip, protocol)
         if refused is not None:
             return refused
-        on_host(host)
-        kernel = self.kernel(spec, case, candidate, host, protocol)
+        key_of_case = on_host(host)
+        entry = entry_of(candidate.kernel, spec.name)
+        tiling_key = key_of_case() if entry is not None and entry.types is not None else None
+        if isinstance(tiling_key, Failure):
+            return Failure(tiling_key.status, tiling_key.diagnostics, tiling_key.seconds + host.seconds)
+        kernel = self.kernel(spec, case, candidate, host, protocol, tiling_key)
         if isinstance(kernel, Failure):
             return Failure(kernel.status, kernel.diagnostics, kernel.seconds + host.seconds)
         return kernel
@@ -137,7 +147,7 @@ class BuildCache:
 
         def make(folder: Path) -> Failure | None:
             limits = ResourceLimits(
-                wall_s=protocol.build_timeout_s,
+                wall_s=wall_limit_s(protocol.build_timeout_s),
                 cpu_s=protocol.build_timeout_s,
                 memory_bytes=_HOST_MEMORY_BYTES,
                 file_bytes=_HOST_FILE_BYTES,
@@ -164,7 +174,13 @@ class BuildCache:
         return HostBuild(folder / "host.so", definition, key, seconds)
 
     def kernel(
-        self, spec: OpSpec, case: Case, candidate: Candidate, host: HostBuild, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        host: HostBuild,
+        protocol: MeasureProtocol,
+        tiling_key: int | None = None,
     ) -> KernelBuild | Failure:
         """Return the built kernel of ``candidate`` for the element types of ``case``.
 
@@ -174,11 +190,13 @@ class BuildCache:
             candidate: tiling and kernel sources.
             host: its built host code, which declares the parameters.
             protocol: time limits of the build.
+            tiling_key: of the only instance to build of a kernel that is a template; ``None`` for all.
         """
         prelude = kernel_prelude(host.definition, case)
         if isinstance(prelude, Failure):
             return prelude
-        identity = (candidate.kernel, candidate.build_flags, prelude, spec.name)
+        instance = () if tiling_key is None else (tiling_key,)
+        identity = (candidate.kernel, candidate.build_flags, prelude, spec.name, *instance)
         key = digest_of("kernel", self._toolchain.digest, *identity, *self._marks)
 
         def make(folder: Path) -> Failure | None:
@@ -190,6 +208,7 @@ class BuildCache:
                 self._toolchain,
                 protocol,
                 candidate.build_flags,
+                tiling_key=tiling_key,
                 marked=self._marked,
             )
 

@@ -237,7 +237,7 @@ class _HostBuild:
         if outcome.returncode == 0:
             return None
         if outcome.timed_out:
-            message = f"compiling the host code took longer than {self.limits.wall_s:g} s; make it simpler"
+            message = f"compiling the host code took {self.limits.longest()}; make it simpler"
             diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
             return _failure(Status.TIMEOUT, [diagnostic], outcome.seconds)
         found = compiler_diagnostics(outcome, self.sources, Phase.BUILD_TILING)

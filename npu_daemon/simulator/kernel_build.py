@@ -5,17 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
+from ascend_gym.core.cpp_text import code_only
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import ResourceLimits
+from npu_daemon.sandbox import ResourceLimits, wall_limit_s
 from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.host_build import header_folders
 from npu_daemon.simulator.kernel_ir.compilation import KernelSource, build_library
 from npu_daemon.simulator.kernel_ir.headers import READ_FIRST
+from npu_daemon.simulator.kernel_template import (
+    template_entry_points,
+    template_parameters,
+    undeclared,
+    without_kernel,
+)
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -37,8 +46,11 @@ extern "C" void asim_kernel_entry(uint8_t *const *arguments, uint32_t count) {
 extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {
     return asim::asim_noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);
 }"""
+_MOST_DEFINITIONS = 8  # of an entry, in branches of #if, that are looked at
 _OURS = "asim_"
-_RESERVED = "ASIM_READ_FIRST asim_call_entry"  # headers_read_first, asim/api/launch.h
+_RESERVED = (  # headers_read_first, asim/api/launch.h, asim/api/template_launch.h
+    "ASIM_READ_FIRST asim_call_entry asim_all_keys asim_launch_template asim_template_task_type"
+)
 _MACRO = "-D"
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
@@ -49,12 +61,32 @@ _BUILD_FILE_BYTES = 256 * 2**20
 _BUILD_FOLDER_BYTES = 512 * 2**20
 
 
-def entry_name(sources: Sources, preferred: str) -> str | None:
+@dataclass(frozen=True)
+class Entry:
+    """A kernel's entry.
+
+    Attributes:
+        name: of the function.
+        types: of each of its template parameters whether it is a type; ``None`` if it is no template.
+    """
+
+    name: str
+    types: tuple[bool, ...] | None = None
+
+
+def entry_of(sources: Sources, preferred: str) -> Entry | None:
     """Return the kernel entry of the main file: ``preferred`` if it exists, else the first, else ``None``."""
-    names = _ENTRY.findall(sources.main_text)
+    text = sources.main_text
+    names = _ENTRY.findall(text)
     if not names:
         return None
-    return preferred if preferred in names else str(names[0])
+    name = preferred if preferred in names else str(names[0])
+    if "template" not in text:
+        return Entry(name)
+    code = code_only(text)
+    definitions = islice((found for found in _ENTRY.finditer(code) if found[1] == name), _MOST_DEFINITIONS)
+    lists = (template_parameters(code, found.start()) for found in definitions)
+    return Entry(name, next((types for types in lists if types is not None), None))
 
 
 def without_launches(text: str) -> str:
@@ -92,8 +124,16 @@ def _readable(sources: Sources) -> Sources:
     return Sources(files=files, main=sources.main)
 
 
-def wrapper_source(sources: Sources, entry: str, flags: Sequence[str] = ()) -> str:
+def wrapper_source(
+    sources: Sources, entry: Entry, flags: Sequence[str] = (), tiling_key: int | None = None
+) -> str:
     """Return a translation unit around the unmodified main file.
+
+    Args:
+        sources: of the kernel.
+        entry: its entry.
+        flags: the candidate's own compiler flags.
+        tiling_key: of the only instance to build of a template; ``None`` for all.
 
     Macros of build flags are defined where those of the sources are, behind the simulator's headers. The
     entry is renamed while the file is read, because names such as ``exp`` or ``sqrt`` are C functions. What
@@ -101,8 +141,9 @@ def wrapper_source(sources: Sources, entry: str, flags: Sequence[str] = ()) -> s
     their macros and none of their functions gets in its way.
     """
     call = f"asim_call_{digest_of('sources and flags', sources, tuple(flags))[:32]}"
-    words = sorted(set(_WORD.findall(_ENTRY_POINTS)))
-    body = _ENTRY_POINTS.replace("{entry}", f"asim_entry_{entry}").replace("\n", "\\\n")
+    points = _ENTRY_POINTS if entry.types is None else template_entry_points(entry.types, tiling_key)
+    words = sorted(set(_WORD.findall(points)))
+    body = points.replace("{entry}", f"asim_entry_{entry.name}").replace("\n", "\\\n")
     undefined = "".join(f"#undef {word}\n" for word in words if _OURS not in word)
     return (
         # No function of a kernel hides whose it is (kernel_ir/origins.py).
@@ -113,9 +154,9 @@ def wrapper_source(sources: Sources, entry: str, flags: Sequence[str] = ()) -> s
         f"#define {call} {body}\n"
         f"#pragma GCC poison {_RESERVED} {' '.join(word for word in words if _OURS in word)}\n"
         f"{''.join(_definition(flag) for flag in flags if flag.startswith(_MACRO))}"
-        f"#define {entry} asim_entry_{entry}\n"
+        f"#define {entry.name} asim_entry_{entry.name}\n"
         f'#include "{sources.main}"\n'
-        f"#undef {entry}\n"
+        f"#undef {entry.name}\n"
         f"{undefined}{call}\n"
     )
 
@@ -146,6 +187,7 @@ def build_kernel(
     protocol: MeasureProtocol,
     extra_flags: Sequence[str] = (),
     *,
+    tiling_key: int | None = None,
     marked: bool = False,
 ) -> Failure | None:
     """Compile kernel sources into one library for each kind of core they can run on.
@@ -158,6 +200,7 @@ def build_kernel(
         toolchain: programs and precompiled headers of this host.
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
+        tiling_key: of the only instance to build of a kernel that is a template; ``None`` for all.
         marked: whether its blocks say that they are reached.
     """
     refused = refused_flags(extra_flags)
@@ -169,11 +212,14 @@ def build_kernel(
             f"{taken}: names that begin with {_OWN_PREFIX} are those of the build: choose another"
         )
     sources = _readable(sources)
-    entry = entry_name(sources, preferred_entry)
+    entry = entry_of(sources, preferred_entry)
     if entry is None:
         expected = "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         return _build_error(f"{sources.main} has no kernel entry: {expected}")
-    _write_sources(sources, prelude, wrapper_source(sources, entry, extra_flags), work_dir)
+    lacking = undeclared(sources) if entry.types is not None else None
+    if lacking is not None:
+        return _build_error(lacking)
+    _write_sources(sources, prelude, wrapper_source(sources, entry, extra_flags, tiling_key), work_dir)
     limits = _limits(protocol)
     folders = header_folders(sources)
     flags = tuple(flag for flag in extra_flags if not flag.startswith(_MACRO))
@@ -183,13 +229,14 @@ def build_kernel(
         failures = pool.map(
             lambda kind: build_library(source, kind, library_name(kind), toolchain.kernel, limits), kinds
         )
-        return next((failure for failure in failures if failure is not None), None)
+        failed = next((failure for failure in failures if failure is not None), None)
+    return without_kernel(failed) if failed is not None and entry.types is not None else failed
 
 
 def _limits(protocol: MeasureProtocol) -> ResourceLimits:
     """Return what compiling for one kind of core may use."""
     return ResourceLimits(
-        wall_s=protocol.build_timeout_s,
+        wall_s=wall_limit_s(protocol.build_timeout_s),
         cpu_s=protocol.build_timeout_s,
         memory_bytes=_BUILD_MEMORY_BYTES,
         file_bytes=_BUILD_FILE_BYTES,

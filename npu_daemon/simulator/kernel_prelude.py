@@ -61,6 +61,7 @@ _ACCESS_MACROS = """\
 #define COPY_TILING_WITH_ARRAY(type, count, source, pointer) const type(*pointer)[count] = &(source)
 #define REGISTER_TILING_DEFAULT(structure) using asim_default_tiling = structure
 #define REGISTER_TILING_FOR_TILINGKEY(condition, structure)
+#define REGISTER_NONE_TILING
 """
 
 
@@ -94,6 +95,8 @@ def column_prelude(definition: OperatorDefinition, column: Column) -> str:
         "#pragma once",
         "#include <cstddef>",
         *parameters,
+        f"#define asim_input_slots {_slots(column.inputs)}",
+        f"#define asim_output_slots {_slots(column.outputs)}",
         *_structures(definition),
         _ACCESS_MACROS,
     ]
@@ -111,6 +114,11 @@ def _parameter_macros(
         yield f"#define DTYPE_{name} {_KERNEL_TYPES[slot.type]}"
         yield f"#define ORIG_DTYPE_{name} {slot.type}"
         yield f"#define FORMAT_{name} FORMAT_{slot.format}"
+
+
+def _slots(slots: Sequence[Slot]) -> str:
+    """Return types and layouts of parameters as ``asim/api/tiling_template.h`` takes them."""
+    return ", ".join(f"{{ C_{slot.type}, C_FORMAT_{slot.format} }}" for slot in slots)
 
 
 def _structures(definition: OperatorDefinition) -> Iterator[str]:

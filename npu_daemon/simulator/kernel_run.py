@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array, loaded_array, numpy_dtype, stored_array, write_array
-from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
+from npu_daemon.processors import WhenIdle
+from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited, wall_limit_s
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
@@ -27,8 +29,9 @@ from npu_daemon.simulator.run_report import (
     library_lines,
     limit_lines,
     reported_failure,
-    wall_limit_s,
 )
+
+T = TypeVar("T")
 
 RECORD_LIMIT = 20_000_000
 _OUTPUT_UNIT_BYTES = 4096
@@ -50,7 +53,8 @@ class KernelJob:
         reach: what the run program reads from other folders.
         trace: what it did; of any length up to the limit of the run.
         outputs: one tensor after another, each at a multiple of a page; of a fixed length.
-        beside: reads the trace beside other work; done before the files are given up.
+        beside: reads the trace beside other work.
+        waiting: such work, done or dropped before the files are given up.
     """
 
     folder: Path
@@ -60,6 +64,7 @@ class KernelJob:
     trace: MemoryFile
     outputs: MemoryFile
     beside: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, max_workers=1))
+    waiting: list[WhenIdle[Any]] = field(default_factory=list)
 
     def execute(self, program: Path, limits: ResourceLimits) -> ProcessOutcome:
         """Run the program; it leaves a trace and outputs."""
@@ -70,12 +75,19 @@ class KernelJob:
         """Run the program with further lines in its job, for what it prints: it leaves nothing."""
         return self._execute(program, limits, (_NOWHERE, _NOWHERE), (), further_lines)
 
+    def when_idle(self, work: Callable[[], T]) -> WhenIdle[T]:
+        """Return work that reads the trace, which begins when a processor is idle or its result is wanted."""
+        self.waiting.append(WhenIdle(self.beside, work))
+        return self.waiting[-1]
+
     def described(self, trace: str, outputs: str, further_lines: str = "") -> str:
         """Return the lines for the run program; it writes to two files that are there already."""
         return f"{self.description}trace {trace}\noutputs {outputs}\n{further_lines}"
 
     def close(self) -> None:
         """Give up the files; arrays of outputs stay."""
+        for work in self.waiting:
+            work.drop()
         self.beside.shutdown()
         self.trace.close()
         self.outputs.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import ProcessOutcome
+from npu_daemon.sandbox import ProcessOutcome, wall_limit_s
 from npu_daemon.simulator.places import PlaceOf, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 
@@ -33,11 +33,6 @@ _MAX_REPORT_BYTES = 4096  # of the line that write_report makes (src/runtime/rep
 def library_lines(libraries: Mapping[CoreKind, Path], task_type: str) -> list[str]:
     """Return the lines of a job that name the kernel's libraries and its task type."""
     return [*(f"{_KEYWORDS[kind]} {path}" for kind, path in libraries.items()), f"task_type {task_type}"]
-
-
-def wall_limit_s(timeout_s: float) -> float:
-    """Return the wall seconds after which a run is killed that may take ``timeout_s`` CPU seconds."""
-    return 3.0 * timeout_s + 5.0
 
 
 def limit_lines(timeout_s: float) -> list[str]:

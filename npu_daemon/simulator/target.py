@@ -123,6 +123,7 @@ def _scalar(chip: Chip) -> ScalarCost:
         next_access_cycles=_timing(chip, "scalar_access_cycles"),
         store_cycles=_timing(chip, "scalar_store_cycles"),
         global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
+        global_stream_cycles=_timing(chip, "scalar_gm_stream_cycles"),
         instruction_cycles=_timing(chip, "scalar_integer_cycles"),
         float_cycles=_timing(chip, "scalar_float_cycles"),
         convert_cycles=_timing(chip, "scalar_convert_cycles"),

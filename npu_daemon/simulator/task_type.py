@@ -10,7 +10,9 @@ from functools import lru_cache
 from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.core.records import Sources
 
-_NAMED = re.compile(r"\bKERNEL_TYPE_(AIV_ONLY|AIC_ONLY|MIX_AI[CV]_1_[012]|MIX_VECTOR_CORE|AICORE)\b")
+_NAMED = re.compile(
+    r"\b(?:KERNEL_TYPE|ASCENDC_TPL)_(AIV_ONLY|AIC_ONLY|MIX_AI[CV]_1_[012]|MIX_VECTOR_CORE|AICORE)\b"
+)
 _QUALIFIED = re.compile(r"__mix__\s*\(\s*([01])\s*,\s*([012])\s*\)|__cube__|__vector__")
 # Words of the Matmul object, of the cube unit's own instructions, and of code that needs a vector core.
 _MATMUL = re.compile(r"\bREGIST_MATMUL_OBJ\b|\bMatmulImpl\b|\bMatmul\s*<")
@@ -78,7 +80,10 @@ def task_types(main_text: str, texts: Iterable[str] = ()) -> list[TaskType]:
 
 
 def named_task_types(qualified_text: str, text: str) -> list[TaskType]:
-    """Return the types that qualifiers of the first text and ``KERNEL_TYPE_`` words of the second name."""
+    """Return the types that qualifiers of the first text and ``KERNEL_TYPE_`` words of the second name.
+
+    Combinations of template parameters name them with ``ASCENDC_TPL_``.
+    """
     qualified = [_of_qualifier(match) for match in _QUALIFIED.finditer(qualified_text)]
     named = [_BY_NAME.get(match[1], TaskType.AIV_ONLY) for match in _NAMED.finditer(text)]
     return list(dict.fromkeys([*qualified, *named]))

@@ -245,9 +245,7 @@ def _digest_and_folder(cache_dir: Path) -> tuple[str, Path]:
 
 def _build_time(store: ObjectStore) -> str:
     """Return in words how long a build takes on two idle processors."""
-    folder = Path()
-    groups = (StandardLibrary(folder).parts(), *_Programs.in_folder(folder).parts)
-    if all(store.is_shipped(part) for group in groups for part in group):
+    if all(map(store.is_shipped, toolchain_parts(Path()))):
         return "some seconds: the installation brought the compiled parts"
     return "about half a minute"
 
@@ -303,6 +301,12 @@ def simulator_parts(folder: Path) -> list[Part]:
     programs = _Programs.in_folder(folder)
     parts = [part for group in programs.parts for part in group]
     return [*parts, *own_parts(folder, "price", "races")]
+
+
+def toolchain_parts(folder: Path) -> list[Part]:
+    """Return all that is compiled for a toolchain, with targets in ``folder`` and below it."""
+    groups = (StandardLibrary(folder).parts(), *_Programs.in_folder(folder).parts)
+    return [part for group in groups for part in group]
 
 
 def compile_for_wheel(store: Path) -> None:

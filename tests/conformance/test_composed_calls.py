@@ -16,7 +16,16 @@ RUNTIME = [
     *("math_elementary", "math_sequences", "math_gamma", "math_rounding", "math_trigonometric", "math_power"),
     *("vector_elementwise", "vector_cast", "vector_compare", "vector_transpose", "vector_progression"),
     *("vector_gather", "vector_reduce", "vector_reduce_all", "vector_sort", "vector_fused"),
-    *("library_rows", "library_softmax", "softmax_sequence", "copy", "cube_copy", "fill", "atomic"),
+    *(
+        "composed_demands",
+        "library_rows",
+        "library_softmax",
+        "softmax_sequence",
+        "copy",
+        "cube_copy",
+        "fill",
+        "atomic",
+    ),
 ]
 FLOATS = ("float32", "float16")
 Reference = Callable[[Array, Array], Array]
@@ -107,7 +116,9 @@ def test_cumulative_sums(machine: Machine, way: str, axis: int, shape: tuple[int
 
 def test_cumulative_sums_take_whole_blocks(machine: Machine) -> None:
     machine.reset(UB)
-    with pytest.raises(MachineFault, match="CumSum: rows of 40 bytes, expected a multiple of 32"):
+    with pytest.raises(
+        MachineFault, match="CumSum: rows of 40 bytes, expected a multiple of 32: pad them to 64"
+    ):
         machine.call("CumSum across float32", DST, FAR, SRC, 4, 10, TMP, 14 * KB)
 
 
@@ -313,12 +324,21 @@ def test_topk_of_short_rows(
 
 
 @pytest.mark.parametrize(
-    ("k", "message"), [(0, "an extent is 0"), (40, "40 elements to compute, but an operand has 32")]
+    ("inner", "counting", "k", "message"),
+    [
+        (32, 32, 0, "k is 0, expected at least 1"),
+        (32, 32, 40, "k is 40, expected at most 32: pass no more"),
+        (32, 40, 5, "n is 40, expected at most 32: pass no more"),
+        (16, 16, 4, "inner is 16, expected a multiple of 32: pad it to 32"),
+        (8192, 8192, 4, "inner is 8192, expected at most 4096: pass no more"),
+    ],
 )
-def test_topk_takes_no_more_than_there_are(machine: Machine, k: int, message: str) -> None:
+def test_topk_takes_no_more_than_there_are(
+    machine: Machine, inner: int, counting: int, k: int, message: str
+) -> None:
     machine.reset(UB)
     with pytest.raises(MachineFault, match=f"TopK: {message}"):
-        machine.call("TopK float32", DST, FAR, SRC, OTHER, OTHER, 1, 32, 32, k, 1, TMP, 8 * KB)
+        machine.call("TopK float32", DST, FAR, SRC, OTHER, OTHER, 1, inner, counting, k, 1, TMP, 8 * KB)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -346,22 +366,6 @@ def test_group_norm(machine: Machine, number: int, groups: int, channels: int, a
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_drop_out_by_bytes_and_by_bits(machine: Machine, dtype: str) -> None:
-    x, kept = drawn(19, (5, 64), -2, 3, dtype), np.random.default_rng(20).random((5, 64)) < 0.5
-    machine.reset(UB)
-    machine.put(SRC, x)
-    machine.put(OTHER, np.pad(kept.astype(np.uint8), ((0, 0), (0, 32))))
-    machine.call(f"DropOut {dtype}", DST, SRC, OTHER, 5, 64, 96, TMP, 192)
-    result = machine.view(DST, dtype, x.size).reshape(x.shape)
-    np.testing.assert_array_equal(result, np.where(kept, 2 * x, 0))
-    packed = np.packbits(kept, axis=1, bitorder="little")
-    machine.put(OTHER, np.pad(packed, ((0, 0), (0, 24))))
-    result[:] = 7
-    machine.call(f"DropOut {dtype}", DST, SRC, OTHER, 5, 64, 32, TMP, 0)
-    np.testing.assert_array_equal(result, np.where(kept, 2 * x, 0))
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(16, 16), (32, 64), (64, 16)])
 def test_transposition_by_a_plan(machine: Machine, shape: tuple[int, int], dtype: str) -> None:
     x = np.arange(shape[0] * shape[1]).reshape(shape).astype(dtype)
@@ -372,3 +376,10 @@ def test_transposition_by_a_plan(machine: Machine, shape: tuple[int, int], dtype
     np.testing.assert_array_equal(machine.view(DST, dtype, x.size).reshape(shape[::-1]), x.T)
     with pytest.raises(MachineFault, match="TRANSPOSE_ND2ND_ONLY is simulated"):
         machine.call(f"Transpose {dtype}", DST, SRC, *shape, only_matrices - 1)
+
+
+def test_transposition_takes_multiples_of_sixteen(machine: Machine) -> None:
+    machine.reset(UB)
+    message = "Transpose: param2, the width, is 8, expected a multiple of 16: pad it to 16"
+    with pytest.raises(MachineFault, match=message):
+        machine.call("Transpose float32", DST, SRC, 16, 8, 7)

@@ -53,24 +53,6 @@ def test_sum_of_differing_bits(machine: Machine, count: int, high: int) -> None:
     assert machine.view(DST, "int16", 1)[0] == min(int((x ^ y).astype(int).sum()), 32767)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-def test_quantization_by_one_scale_and_by_columns(machine: Machine, dtype: str) -> None:
-    x, kind = drawn(5, 640, -100, 100, dtype), np.dtype(dtype).type
-    machine.reset(UB)
-    machine.put(SRC, x)
-    machine.call(
-        f"AscendQuant {dtype}", DST, SRC, TMP, 2 * KB, bits(0.75, "float32"), bits(3, "float32"), 640
-    )
-    expected = np.clip(np.rint((x * kind(0.75) + kind(3)).astype(np.float16)), -128, 127)
-    np.testing.assert_array_equal(machine.view(DST, "int8", 640), expected)
-    scales, offsets = drawn(6, 64, 0.1, 1, dtype), drawn(7, 64, -5, 5, dtype)
-    machine.put(OTHER, scales)
-    machine.put(OTHER + KB, offsets)
-    machine.call(f"AscendQuant columns {dtype}", DST, SRC, TMP, KB, OTHER, OTHER + KB, 64, 640)
-    expected = np.clip(np.rint((x.reshape(10, 64) * scales + offsets).astype(np.float16)), -128, 127)
-    np.testing.assert_array_equal(machine.view(DST, "int8", 640), expected.ravel())
-
-
 @pytest.mark.parametrize("name", ["AddReluCast", "SubReluCast"])
 def test_sums_of_another_type(machine: Machine, name: str) -> None:
     x, y = drawn(8, 300, -60, 90, "float16"), drawn(9, 300, -60, 90, "float16")

@@ -12,6 +12,7 @@ RUNTIME = (
     *("atomic", "copy", "cross_core", "cube_copy", "cube_load", "device_output", "fill", "fixpipe", "gemm"),
     *(
         "instrumentation",
+        "composed_demands",
         "library_rows",
         "library_softmax",
         "softmax_sequence",

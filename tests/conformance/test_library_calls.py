@@ -11,6 +11,7 @@ from vector_machine import Array, Machine, MachineFault, build_machine
 DST, SRC, OTHER, TMP = 0, 16 * 1024, 24 * 1024, 32 * 1024
 RECORD_BYTES = 8
 RUNTIME = [
+    "composed_demands",
     "library_rows",
     "library_softmax",
     "softmax_sequence",

@@ -161,7 +161,7 @@ def _rows(dtype: str) -> Iterator[Trial]:
     scaled = (A, B, TMP, "bytes", ONE["float32"], 0, COUNT)
     name = "GetAscendQuantMaxMinTmpSize"
     yield Trial(name, "composed", f"AscendQuant {dtype}", sizes, scaled, factor, COUNT * size)
-    columns = (A, B, TMP, "bytes", C, C + KB, COLUMNS, ROWS * COLUMNS)
+    columns = (A, B, TMP, "bytes", C, C + KB, 32, ROWS * 32)  # scales in whole data blocks of results
     yield Trial(name, "composed", f"AscendQuant columns {dtype}", sizes, columns, factor, COUNT * size)
     masked = (A, B, D, ROWS, COLUMNS, 64, TMP, "bytes")
     for pair in (

@@ -42,9 +42,9 @@ def test_welford_finalize(machine: Machine, columns: int, head: int, counted: bo
 @pytest.mark.parametrize(
     ("columns", "head", "tail", "message"),
     [
-        (60, 60, 0, "rows of 240 bytes, expected a multiple of 32"),
-        (64, 32, 16, "an extent is 48, but that of another operand is 64"),
-        (0, 0, 0, "an extent is 0"),
+        (60, 60, 0, "abLength is 60, expected a multiple of 8: pad it to 64"),
+        (64, 32, 16, r"headCountLength \+ tailCountLength is 48, expected 64"),
+        (0, 0, 0, "abLength is 0, expected at least 1"),
     ],
 )
 def test_welford_finalize_refuses(machine: Machine, columns: int, head: int, tail: int, message: str) -> None:

@@ -7,12 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from traces import GM, GM_BASE, copy_out, header, record, segment
+from traces import GM, GM_BASE, KEEPS_VALUE, PAST_CACHE, copy_out, header, record, segment
 
 from npu_daemon.backends.simulator import SimulatorBackend
 
 LINE_BYTES = 64
-PAST_CACHE, KEEPS_VALUE = 2, 4  # flags of a scalar access
 ADDING, TAKING_MAXIMA = 4 + 8 * 1, 4 + 8 * 2  # flags of a copy
 MEET = record("SyncAll")
 SETTLE = record("PipeBarrier", pipes=(7, 7))

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def spec(tmp_path: Path) -> OpSpec:
 
 @pytest.fixture
 def options(tmp_path: Path) -> DaemonOptions:
-    return DaemonOptions(backend=BACKEND, workers=2, cache_dir=tmp_path / "cache")
+    return DaemonOptions(backend=BACKEND, workers=1, cache_dir=tmp_path / "cache")
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def test_a_waiting_request_can_be_cancelled(tmp_path: Path, spec: OpSpec) -> Non
 def test_the_end_of_the_daemon_is_the_end_of_workers_and_candidates(
     options: DaemonOptions, spec: OpSpec, tmp_path: Path, how: str
 ) -> None:
-    daemon = LocalDaemon(options)
+    daemon = LocalDaemon(replace(options, workers=2))
     evaluator = ZmqEvaluator(daemon.address)
     evaluator.submit(make_request(spec, shell_that_reports(tmp_path / "pid")))
     candidate_pid = int(wait_for_line(tmp_path / "pid"))
@@ -207,9 +208,9 @@ def test_sigterm_finishes_what_runs(options: DaemonOptions, spec: OpSpec, tmp_pa
     started, proceed = tmp_path / "started", tmp_path / "proceed"
     for fifo in (started, proceed):
         os.mkfifo(fifo)
-    request_id = evaluator.submit(
-        make_request(spec, f"shell: echo > {started}; cat {proceed}", case_ids=("small",))
-    )
+    over = tmp_path / "over"  # the run on other values does not wait
+    waiting = f"shell: test -e {over} && exit; echo > {started}; cat {proceed}; touch {over}"
+    request_id = evaluator.submit(make_request(spec, waiting, case_ids=("small",)))
     wait_for_line(started)
     os.kill(daemon.process_pid, signal.SIGTERM)
     late = evaluate(evaluator, make_request(spec))

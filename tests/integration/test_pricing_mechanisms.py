@@ -5,15 +5,19 @@ Sizes are those of the published measurements that docs/fidelity.md lists; shape
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from traces import (
     ALL_OF_KIND,
     ATOMIC,
     BYPASSES_L2,
     FIX,
+    GM,
     GM_BASE,
     MTE2,
     MTE3,
+    PAST_CACHE,
     UNIT_FLAG,
     M,
     Pricer,
@@ -28,6 +32,7 @@ from traces import (
     idle_scalar,
     meet_others,
     multiply,
+    record,
     set_flag,
     vector,
     wait_flag,
@@ -365,6 +370,38 @@ def test_flags_for_one_pipe_are_no_flags_for_another(pricer: Pricer) -> None:
     )
     assert without >= with_flags
     assert by_vector < by_both
+
+
+def test_lines_of_global_memory_cost_what_the_data_cache_lacks(pricer: Pricer) -> None:
+    """A stream costs less than lines here and there; what is held costs nothing more, until it is cleaned."""
+    lines = range(16)
+
+    def read(offsets: Iterable[int], flag: int = 0) -> bytes:
+        accesses = [[(GM, GM_BASE + offset, 4, 0)] for offset in offsets]
+        return b"".join(record("ScalarAccess", each, element_bytes=4, flag=flag) for each in accesses)
+
+    once = read(64 * line for line in lines)
+    clean = record("CleanCache")
+    us = {
+        name: pricer.task_us([block])
+        for name, block in {
+            "stream": once,
+            "twice": once + read(64 * line + 4 for line in lines),
+            "cleaned": once + clean + once,
+            "two streams": b"".join(read([64 * line, 64 * line + MB]) for line in lines[:8]),
+            "scattered": read(4096 * line for line in lines),
+            "past the cache": read((0 for _ in lines), flag=PAST_CACHE),
+            "64 KiB": read(MB + 64 * line for line in range(1024)),
+            "64 KiB between": once + read(MB + 64 * line for line in range(1024)) + once,
+            "idle": idle_scalar() * len(lines),
+        }.items()
+    }
+    fills = {name: each - us["idle"] for name, each in us.items()}
+    assert fills["stream"] < fills["two streams"] < fills["scattered"] / 2
+    assert fills["scattered"] == pytest.approx(fills["past the cache"])
+    assert fills["twice"] < 1.2 * fills["stream"]
+    assert fills["cleaned"] == pytest.approx(2 * fills["stream"], rel=0.05)
+    assert us["64 KiB between"] - us["64 KiB"] == pytest.approx(fills["cleaned"], rel=0.1)
 
 
 @pytest.mark.parametrize("rows", [40, 40_000])

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,16 @@ def spec(tmp_path: Path) -> OpSpec:
 
 @pytest.fixture
 def options(tmp_path: Path) -> DaemonOptions:
-    return DaemonOptions(backend=BACKEND, workers=2, cache_dir=tmp_path / "cache")
+    return DaemonOptions(backend=BACKEND, workers=1, cache_dir=tmp_path / "cache")
+
+
+@pytest.fixture
+def short_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where temporary files go: a path short enough for sockets, however long the usual one is."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        monkeypatch.setenv("TMPDIR", name)
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        yield Path(name)
 
 
 def test_private_daemon_is_shared_and_ends_with_its_last_user(options: DaemonOptions, spec: OpSpec) -> None:
@@ -241,9 +252,9 @@ def test_a_daemon_that_fails_to_start_has_no_users(tmp_path: Path) -> None:
 
 
 def test_a_daemon_without_room_for_temporary_files_says_so(
-    options: DaemonOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: DaemonOptions, short_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nothing"))
+    monkeypatch.setattr(tempfile, "tempdir", str(short_folder / "nothing"))
     with pytest.raises(InfrastructureError, match="by TMPDIR"):
         connect(options=options)
 
@@ -257,25 +268,27 @@ def test_a_private_daemon_that_refuses_its_options_is_misuse(options: DaemonOpti
         connect(options=options)
 
 
-def test_folders_of_killed_daemons_are_removed_by_the_next_one(
-    tmp_path: Path, spec: OpSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    foreign = tmp_path / "ascend-gym-of-somebody-else"
+def test_folders_of_killed_daemons_are_removed_by_the_next_one(short_folder: Path) -> None:
+    foreign = short_folder / "ascend-gym-of-somebody-else"
     foreign.mkdir()
-    before = set(tmp_path.iterdir())
-    killed = serve_until_ready(tmp_path, "killed")
-    (abandoned,) = private_folders(tmp_path) - before
-    killed.kill()
-    killed.wait()
-    assert abandoned.exists()
-    other = serve_until_ready(tmp_path, "other")
-    (in_use,) = private_folders(tmp_path) - before
-    assert in_use != abandoned
-    last = serve_until_ready(tmp_path, "last")
-    assert private_folders(tmp_path) > {in_use, foreign}
-    for process in (other, last):
-        process.terminate()
-        assert process.wait(DEADLINE_S) == 0
-    assert private_folders(tmp_path) == {foreign}
+    with ExitStack() as started:
+
+        def serving(name: str) -> subprocess.Popen[bytes]:
+            process = started.enter_context(serve_until_ready(short_folder, name))
+            started.callback(process.kill)
+            return process
+
+        killed = serving("killed")
+        (abandoned,) = private_folders(short_folder) - {foreign}
+        killed.kill()
+        killed.wait()
+        assert abandoned.exists()
+        other = serving("other")
+        (in_use,) = private_folders(short_folder) - {foreign}
+        assert in_use != abandoned
+        last = serving("last")
+        assert private_folders(short_folder) > {in_use, foreign}
+        for process in (other, last):
+            process.terminate()
+            assert process.wait(DEADLINE_S) == 0
+        assert private_folders(short_folder) == {foreign}

@@ -8,7 +8,7 @@ import pytest
 from simulated import Workbench
 
 from ascend_gym.core.status import Status
-from npu_daemon.backends import simulator as backend
+from npu_daemon import processors
 from npu_daemon.backends.simulator import SimulatorBackend
 
 ADD = "AscendC::Add(yLocal, x1Local, x2Local, count);"
@@ -65,7 +65,7 @@ def test_a_price_asked_for_before_the_verdict_is_the_same(
     candidates = [add.edited(kernel=edits) for edits in ({}, {ADD: ADD.replace("Add", "Sub")}, racing)]
     told, opened = [], []
     for ahead in (False, True, True):
-        monkeypatch.setattr(backend, "none_waits", lambda ahead=ahead: ahead)
+        monkeypatch.setattr(processors, "none_waits", lambda ahead=ahead: ahead)
         told.append([add.evaluate(candidate).cases for candidate in candidates])
         opened.append(len(os.listdir("/proc/self/fd")))
     assert [cases[0].status for cases in told[0]] == [Status.OK, Status.INCORRECT, Status.RUNTIME_FAULT]

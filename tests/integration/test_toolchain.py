@@ -11,9 +11,14 @@ import pytest
 from ascend_gym.core.wheel import compiler_program
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.compile_commands import FILE_NAME, main
-from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX
+from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX, ObjectStore
 from npu_daemon.simulator.own_sources import SOURCES
-from npu_daemon.simulator.toolchain import compile_for_wheel, obtain_toolchain
+from npu_daemon.simulator.toolchain import (
+    compile_for_wheel,
+    object_store,
+    obtain_toolchain,
+    toolchain_parts,
+)
 
 BITCODE = b"BC\xc0\xde"
 
@@ -51,11 +56,25 @@ def test_a_toolchain_is_built_where_it_lies_whatever_leads_there(
     assert through_a_link == simulator.toolchain.folder == through_a_link.resolve()
 
 
+def _kept_in_the_test_cache(request: pytest.FixtureRequest, shipped: Path, scratch: Path) -> None:
+    """Fill a store with what the test cache has of it: what is to be compiled has been, for the simulator."""
+    cache, store = object_store(request.config.cache.mkdir("simulator")), ObjectStore(shipped)
+    shipped.mkdir()
+    for part in toolchain_parts(scratch):
+        part.target.parent.mkdir(parents=True, exist_ok=True)
+        cache.compile(part)
+        store.replace(part, part.target)
+
+
 @pytest.mark.slow
 def test_a_wheel_with_compiled_parts_leaves_only_headers_to_compile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    simulator: SimulatorBackend,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shipped = tmp_path / "shipped"
+    _kept_in_the_test_cache(request, shipped, tmp_path / "parts")
     compile_for_wheel(shipped)
     assert not [file.name for file in shipped.iterdir() if file.read_bytes().startswith(BITCODE)]
     monkeypatch.setattr("npu_daemon.simulator.object_store.SHIPPED", shipped)

@@ -9,7 +9,7 @@ import pytest
 from ascend_gym.core.records import SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.simulator.build_flags import refused_flags
-from npu_daemon.simulator.kernel_build import wrapper_source
+from npu_daemon.simulator.kernel_build import Entry, wrapper_source
 
 
 def test_macros_and_levels_are_accepted() -> None:
@@ -41,11 +41,11 @@ def test_other_flags_are_refused(flag: str) -> None:
 
 def test_no_flag_can_hold_the_name_of_the_call_of_the_entry() -> None:
     sources = Sources(files=(SourceFile(path="k.cpp", text="void k() {}"),), main="k.cpp")
-    alone = wrapper_source(sources, "k")
+    alone = wrapper_source(sources, Entry("k"))
     (call,) = re.findall(r"#define (asim_call_\w+) ", alone)
     flag = f"-D{call}="  # what could be computed from the sources
     assert refused_flags([flag]) is None
-    wrapped = wrapper_source(sources, "k", [flag])
+    wrapped = wrapper_source(sources, Entry("k"), [flag])
     (other,) = re.findall(r"#define (asim_call_\w+) extern", wrapped)
     assert other != call
     assert wrapped.rstrip().endswith(other)

@@ -88,12 +88,16 @@ def test_one_module_may_use_what_another_defines() -> None:
 
 def test_many_names_that_no_instruction_uses_cost_time_in_proportion() -> None:
     """A table of addresses of foreign variables: where each is used would be looked for in vain."""
-    seconds = {}
+    seconds: dict[int, float] = {}
     for count in (500, 4000):
         names = [f"@taken{number}" for number in range(count)]
         table = f"@table = global [{count} x ptr] [{', '.join(f'ptr {name}' for name in names)}]"
         text = module(*(f"{name} = external global i32" for name in names), table)
-        started_s = time.process_time()
-        assert refused_modules([text], OFFERED, SOURCES) is not None
-        seconds[count] = time.process_time() - started_s
+        seconds[count] = min(_seconds(text) for _ in range(3))  # a neighbour may be in the way
     assert seconds[4000] < 0.01 + 20 * seconds[500]
+
+
+def _seconds(text: str) -> float:
+    started_s = time.process_time()
+    assert refused_modules([text], OFFERED, SOURCES) is not None
+    return time.process_time() - started_s

@@ -13,7 +13,7 @@ from ascend_gym.core.records import Phase, SourceFile, Sources
 from ascend_gym.suite.cann_opdef import defines_operator, read_opdef
 from npu_daemon.backends.simulator import includes_collectives
 from npu_daemon.simulator.compiler_errors import parse_compiler_errors
-from npu_daemon.simulator.kernel_build import entry_name, with_gm_arrays, without_launches
+from npu_daemon.simulator.kernel_build import entry_of, with_gm_arrays, without_launches
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.task_type import task_types
 
@@ -107,7 +107,7 @@ def read_definition(text: str) -> None:
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "entry_name": lambda text: entry_name(sources(text), "a"),
+    "entry_of": lambda text: entry_of(sources(text), "a"),
     "without_launches": without_launches,
     "with_gm_arrays": with_gm_arrays,
     "task_types": task_types,

@@ -18,7 +18,7 @@ from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalResult, Me
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.oracle import oracle_for
-from npu_daemon import second_look
+from npu_daemon import processors
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 from npu_daemon.second_look import FRESH_SEEDS, SECRET_NAME, fresh_seed, obtain_secret, other_seeds
@@ -31,7 +31,7 @@ EVERY_CASE_TWICE = [("small", 1), ("small", 2), ("large", 1), ("large", 2)]
 @pytest.fixture(autouse=True)
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """No processor is idle, whatever else runs on this machine: the order of runs is fixed."""
-    monkeypatch.setattr(second_look, "spare_processor", lambda: False)
+    monkeypatch.setattr(processors, "none_waits", lambda: False)
 
 
 @pytest.fixture
@@ -135,19 +135,26 @@ def test_values_of_a_champion_follow_from_the_secret(spec: OpSpec, tmp_path: Pat
     assert len({public, secret, other_daemon[1]}) == 3
 
 
-def test_the_first_correct_candidate_has_all_sets_of_other_values_generated(
-    spec: OpSpec, backend: FakeBackend, tmp_path: Path
+@pytest.mark.parametrize("champion", [False, True])
+def test_the_first_correct_candidate_has_all_sets_of_values_generated_that_those_after_it_need(
+    spec: OpSpec, backend: FakeBackend, tmp_path: Path, champion: bool
 ) -> None:
-    request = make_request(spec)
+    request = make_request(spec, "latency: 50")
+    if not champion:
+        request = request.model_copy(update={"candidate": spec.baseline})
     service = open_service(backend, tmp_path / "cache")
     assert service.answer(request).status is Status.OK
     service._ahead._beside.shutdown()  # waits for all of them
     data = service._case_data
     generated = data.generated
-    for seed in other_seeds(request.protocol.input_seed):
-        files = data.obtain(spec, oracle_for(spec), spec.case("small"), seed, audited=False).files
-        assert data.unchanged.changed(files, confined=True) is None
+    oracle, seeds = oracle_for(spec), other_seeds(request.protocol.input_seed)
+    sets = [data.obtain(spec, oracle, spec.case("small"), seed, audited=False) for seed in seeds]
+    if champion:
+        sets += [data.obtain_secret(spec, oracle, case, seed) for case in spec.cases for seed in seeds]
+    for each in sets:
+        assert data.unchanged.changed(each.files, confined=True) is None
     assert data.generated == generated
+    assert generated == len(spec.cases) + len(sets)  # and no others
     service.close()
 
 
@@ -298,7 +305,7 @@ def test_other_values_are_run_beside_the_last_case_where_a_processor_is_idle(
     spec: OpSpec, tmp_path: Path, directives: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = run(spec, FakeBackend(tmp_path / "busy"), *directives, best_us=100.0)
-    monkeypatch.setattr(second_look, "spare_processor", lambda: True)
+    monkeypatch.setattr(processors, "none_waits", lambda: True)
     device, backend = OneDevice(), MeetingBackend(tmp_path / "idle", 60.0, before_run=True)
     request = make_request(spec, *directives)
     data = CaseDataCache(tmp_path / "case_data", "harness")

@@ -22,7 +22,6 @@ from ascend_gym.core.records import (
     Diagnostic,
     EvalRequest,
     EvalResult,
-    MeasureProtocol,
     OpSpec,
     Phase,
 )
@@ -145,11 +144,10 @@ def test_heartbeats_end_when_a_case_takes_longer_than_its_limits_allow(
     spec: OpSpec,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    short = MeasureProtocol(build_timeout_s=1e-6, run_timeout_s=1e-6)
-    start_job(broker, worker, make_request(spec, protocol=short))
+    start_job(broker, worker, make_request(spec))
     worker.serve_once(0)
     assert broker.receive().kind is Kind.BEAT
-    monkeypatch.setattr(pipeline, "_TRUSTED_WORK_S", 0.0)
+    monkeypatch.setattr("npu_daemon.worker.case_limit_s", lambda protocol: 0.0)
     worker.serve_once(0)
     assert broker.is_silent()
     monkeypatch.undo()

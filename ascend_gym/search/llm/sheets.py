@@ -187,6 +187,7 @@ def _scalar_fields(target: TargetSheet) -> dict[str, str]:
         "scalar_next_access": f"{scalar.next_access_cycles:.3g}",
         "scalar_store": f"{scalar.store_cycles:.3g}",
         "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
+        "scalar_stream": f"{scalar.global_stream_cycles:.0f}",
         "scalar_instruction": f"{scalar.instruction_cycles:.2g}",
         "scalar_float": f"{scalar.float_cycles:.2g}",
         "scalar_convert": f"{scalar.convert_cycles:.2g}",

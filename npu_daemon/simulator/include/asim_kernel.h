@@ -1,7 +1,7 @@
 // Everything that a kernel build needs: the precompiled header of kernels.
 #pragma once
 
-#include "asim/api/launch.h"
+#include "asim/api/template_launch.h"
 #include "kernel_operator.h"
 
 // The standard library brings <limits.h>, and kernels give its names to constants of their own. One that includes it gets its macros.

@@ -285,7 +285,7 @@ def _exceeded(what: str, outcome: ProcessOutcome, limits: ResourceLimits) -> Fai
     if outcome.exceeded is None:
         return None
     if outcome.timed_out:
-        message = f"{what} took longer than {limits.wall_s:g} s; make it simpler"
+        message = f"{what} took {limits.longest()}; make it simpler"
         return Failure.of(Status.TIMEOUT, Phase.BUILD_KERNEL, message, outcome.seconds)
     message = f"{what} took more than is allowed ({outcome.exceeded}); make it simpler"
     return Failure.of(Status.RESOURCE_LIMIT, Phase.BUILD_KERNEL, message, outcome.seconds)

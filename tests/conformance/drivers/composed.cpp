@@ -23,6 +23,7 @@ void register_pair(const std::string &name, F with_scratch, G without) {
         [](auto dst, auto a, auto b, uint32_t n) { AscendC::Name(dst, a, b, ##__VA_ARGS__, n); });
 
 constexpr AscendC::CumSumConfig kAcross{true, false, true}, kDown{false, false, true};
+constexpr AscendC::WelfordUpdateConfig kInPlace{true};
 
 // Arguments: dst, last row, src, rows, columns, scratch, bytes.
 template <typename T>
@@ -87,6 +88,7 @@ bool register_norms() {
         AscendC::Normalize<T, T>(tensor<T>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]),
                                  tensor<T>(a[5]), bytes_at(a[10], a[11]), static_cast<float>(scalar<T>(a[12])), para);
     });
+    // Likewise, with basic blocks and by how many elements the rounds of the plan are too short instead of mean and variance.
     Register("RmsNorm" + type, [](Arguments a) {
         RmsNormTiling tiling{};
         tiling.bLength = a[6];
@@ -95,7 +97,7 @@ bool register_norms() {
         tiling.originalHLength = a[8];
         tiling.reciprocalOfHLength = 1.0f / static_cast<float>(a[8]);
         tiling.mainBsLength = a[9];
-        tiling.mainBshLength = a[9] * a[7];
+        tiling.mainBshLength = a[9] * a[7] - a[2];
         const auto dst = tensor<T>(a[0]), src = tensor<T>(a[3]), gamma = tensor<T>(a[4]);
         if (a[1] != 0) return AscendC::RmsNorm<T, true>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
         AscendC::RmsNorm<T>(dst, src, gamma, bytes_at(a[10], a[11]), scalar<T>(a[12]), tiling);
@@ -128,11 +130,35 @@ bool register_norms() {
     });
     // Arguments: mean and variance after, before, x, elements, scratch, bytes, bits of 1 / n as float.
     Register("WelfordUpdate" + type, [](Arguments a) {
-        const AscendC::WelfordUpdateParam para{1, uint32_t(a[5]), uint32_t(a[5]), scalar<float>(a[8])};
+        const AscendC::WelfordUpdateParam para{1, AscendC::AlignUp(uint32_t(a[5]), 16u), uint32_t(a[5]), scalar<float>(a[8])};
         AscendC::WelfordUpdate<T, float>(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]),
                                          tensor<T>(a[4]), bytes_at(a[6], a[7]), para);
     });
+    // Likewise, with the number of elements in all at the end.
+    Register("WelfordUpdate in place" + type, [](Arguments a) {
+        const AscendC::WelfordUpdateParam para{1, uint32_t(a[9]), uint32_t(a[5]), scalar<float>(a[8])};
+        AscendC::WelfordUpdate<T, float, false, kInPlace>(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]),
+                                                          tensor<T>(a[4]), bytes_at(a[6], a[7]), para);
+    });
     return true;
+}
+
+// Arguments: dst, src, mask, bytes of the mask, rows, columns, columns of the mask, scratch, bytes.
+template <typename T, uint32_t mode>
+bool register_drop_out() {
+    Register("DropOut mode " + std::to_string(mode) + " " + type_name<T>(), [](Arguments a) {
+        AscendC::DropOutShapeInfo info;
+        info.firstAxis = a[4];
+        info.srcLastAxis = a[5];
+        info.maskLastAxis = a[6];
+        AscendC::DropOut<T, false, mode>(tensor<T>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), bytes_at(a[7], a[8]), 0.5f, info);
+    });
+    return true;
+}
+template <typename T>
+bool register_drop_outs() {
+    return register_drop_out<T, 0>() && register_drop_out<T, 1>() && register_drop_out<T, 2>() && register_drop_out<T, 3>() &&
+           register_drop_out<T, 4>();
 }
 
 // Arguments: dst, sums, maxima, src, rows, columns, scratch, bytes.
@@ -181,6 +207,11 @@ bool register_topk() {
     Register("AscendQuant columns" + type, [](Arguments a) {
         const uint32_t columns = a[6];
         AscendC::AscendQuant<T>(tensor<int8_t>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), tensor<T>(a[4]), tensor<T>(a[5]), columns, columns,
+                                uint32_t(a[7]));
+    });
+    // Likewise with the bits of one offset.
+    Register("AscendQuant one offset" + type, [](Arguments a) {
+        AscendC::AscendQuant<T>(tensor<int8_t>(a[0]), tensor<T>(a[1]), bytes_at(a[2], a[3]), tensor<T>(a[4]), scalar<T>(a[5]), uint32_t(a[6]),
                                 uint32_t(a[7]));
     });
     return true;
@@ -256,6 +287,7 @@ const Register g_add_deq_relu("AddDeqRelu", [](Arguments a) {
 const bool g_registered = register_sums<half>() && register_sums<float>() && register_norms<half>() && register_norms<float>() &&
                           register_softmax<half>() && register_softmax<float>() && register_topk<half>() && register_topk<float>() &&
                           register_flags<uint8_t>() && register_flags<float>() && register_fused<int8_t, half>() &&
-                          register_fused<half, float>() && register_fused<int8_t, int16_t>() && register_axpy<half>() && register_axpy<float>();
+                          register_fused<half, float>() && register_fused<int8_t, int16_t>() && register_axpy<half>() && register_axpy<float>() &&
+                          register_drop_outs<half>() && register_drop_outs<float>();
 
 }  // namespace

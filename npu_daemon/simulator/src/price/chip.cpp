@@ -61,6 +61,7 @@ std::map<std::string, double Chip::*> figures() {
         {"code_fetch_cycles", &Chip::code_fetch_cycles},
         {"code_fetch_turn_cycles", &Chip::code_fetch_turn_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
+        {"scalar_gm_stream_cycles", &Chip::scalar_gm_stream_cycles},
         {"issue_cycles", &Chip::issue_cycles},
         {"queue_depth", &Chip::queue_depth},
         {"flag_cycles", &Chip::flag_cycles},

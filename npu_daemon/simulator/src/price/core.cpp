@@ -7,7 +7,6 @@ namespace asim {
 
 namespace {
 
-constexpr uint64_t kDataCacheLineBytes = 64;
 constexpr double kHandOversOfBarrier = 2;    // flags from one pipe to another, see barrier_cycles
 constexpr double kInstructionsOfHandOver = 2;   // one sets the flag, one awaits it
 
@@ -34,7 +33,7 @@ void Core::start_block(const Cursor &cursor, double now, double wait_cycles, dou
     vector_order_.clear();
     scalar_order_.clear();
     for (Ring<double> &raised : cross_core_flags_) raised.clear();
-    cached_line_ = ~0ull;
+    data_cache_.clear();
     block_done_ = false;
     active_ = true;
 }
@@ -144,12 +143,19 @@ bool Core::issue_access(const Entry &entry) {
         work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles);
     }
     const Operand &operand = entry.operands[0];
-    const uint64_t line = operand.address / kDataCacheLineBytes;
-    if (operand.space == static_cast<uint64_t>(Space::Gm) && line != cached_line_) {
-        cached_line_ = line;
-        work(chip_.scalar_gm_miss_cycles);
+    if (operand.space != static_cast<uint64_t>(Space::Gm)) return true;
+    const bool past_cache = (entry.record.flag_id & kPastCache) != 0;
+    switch (past_cache ? DataCache::Found::Nothing : data_cache_.load(operand.address)) {
+        case DataCache::Found::Line: break;
+        case DataCache::Found::LineBefore: work(chip_.scalar_gm_stream_cycles); break;
+        case DataCache::Found::Nothing: work(chip_.scalar_gm_miss_cycles); break;
     }
     return true;
+}
+
+void Core::clean_cache(const Entry &entry) {
+    if (entry.record.operands == 0) data_cache_.clear();
+    else data_cache_.drop(entry.operands[0].address);
 }
 
 bool Core::issue_scalar(const Entry &entry) {
@@ -178,7 +184,7 @@ bool Core::issue_scalar(const Entry &entry) {
         case Op::ReadClock:
             if (counters_.clock_reads.size() < kMaxClockReads) counters_.clock_reads.push_back(scalar_time_);
             return true;
-        case Op::CleanCache: return true;
+        case Op::CleanCache: clean_cache(entry); return true;
         case Op::CrossCoreSet:
             raised_for_others_.push_back(raised_flag(record, scalar_time_));
             return true;

@@ -170,6 +170,15 @@ void check_built(const LaunchShape &shape, const LoadedKernel &vector, const Loa
     }
 }
 
+// Whether the library of a kernel that is a template has an instance for a tiling key.
+void check_instance(uint32_t task_type, uint64_t key) {
+    if (task_type == kNoInstance) {
+        fault(FaultKind::RuntimeFault, "ASCENDC_TPL_SEL",
+              "no combination of template parameters has tiling key %llu, which the tiling program chose: nothing was computed",
+              static_cast<unsigned long long>(key));
+    }
+}
+
 void check_tiling_key() {
     if (block().tiling_key_asked && !block().tiling_key_matched) {
         fault(FaultKind::RuntimeFault, "TILING_KEY_IS",
@@ -194,7 +203,9 @@ void execute(const Job &job) {
     const LoadedKernel vector = load_kernel(CoreKind::Vector, job.kernel_path);
     const LoadedKernel cube = load_kernel(CoreKind::Cube, job.cube_kernel_path);
     const LoadedKernel &either = vector.entry != nullptr ? vector : cube;
-    const LaunchShape shape = shape_of(job, either.task_type(job.tiling_key, job.task_type), job.block_dim);
+    const uint32_t task_type = either.task_type(job.tiling_key, job.task_type);
+    check_instance(task_type, job.tiling_key);
+    const LaunchShape shape = shape_of(job, task_type, job.block_dim);
     check_built(shape, vector, cube);
     open_trace(trace, shape.group_count * shape.composition.cores(), shape.composition, job.record_limit);
     for (const Location &location : job.locations) locate_record(location.block, location.ordinal);

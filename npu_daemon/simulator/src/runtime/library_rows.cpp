@@ -26,11 +26,6 @@ uint32_t blocks_of(uint32_t elements) {
 
 uint8_t *mutable_bytes(const uint8_t *bytes) { return const_cast<uint8_t *>(bytes); }
 
-[[noreturn]] void too_little(const char *call, Scratch scratch, uint64_t needed_bytes) {
-    fault(FaultKind::RuntimeFault, call, "the temporary buffer has %u bytes, but the call needs at least %llu", scratch.bytes,
-          static_cast<unsigned long long>(needed_bytes));
-}
-
 // Rows that start at data blocks become rows that follow each other.
 template <typename Bits>
 void pack_rows(uint8_t *dst, uint8_t *padded, Matrix shape) {
@@ -50,47 +45,6 @@ void spread_blocks(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks
 }
 
 }  // namespace
-
-namespace {
-
-const char *name_of(ComposedCall call) {
-    switch (call) {
-#define ASIM_NAME(Name) \
-    case ComposedCall::Name: return #Name;
-        ASIM_COMPOSED_CALLS(ASIM_NAME)
-#undef ASIM_NAME
-    }
-    return "library call";
-}
-
-}  // namespace
-
-void check_matrix(ComposedCall call, Matrix shape) { check_rows(name_of(call), shape.rows, shape.columns); }
-
-void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes) {
-    if (scratch.bytes < needed_bytes) too_little(name_of(call), scratch, needed_bytes);
-}
-
-void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound) {
-    const char *const name = name_of(call);
-    switch (demand) {
-        case Demand::AtMost:
-            if (value > bound) fault(FaultKind::RuntimeFault, name, "%u elements to compute, but an operand has %u", value, bound);
-            return;
-        case Demand::AboveZero:
-            if (value == 0) fault(FaultKind::RuntimeFault, name, "an extent is 0, expected at least 1");
-            return;
-        case Demand::WholeBlocks:
-            if (value % kUbBlockBytes != 0) fault(FaultKind::RuntimeFault, name, "rows of %u bytes, expected a multiple of 32", value);
-            return;
-        case Demand::Overlap:
-            if (value != 0) fault(FaultKind::RuntimeFault, name, "a result overlaps a source or the temporary buffer, which this call forbids");
-            return;
-        case Demand::Equal:
-            if (value != bound) fault(FaultKind::RuntimeFault, name, "an extent is %u, but that of another operand is %u", value, bound);
-            return;
-    }
-}
 
 template <typename Bits>
 void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {

@@ -30,13 +30,12 @@ uint32_t wide_row_bytes(uint32_t columns) {
     return (columns * static_cast<uint32_t>(sizeof(float)) + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
 }
 
-// With `wide_rows` rows of floats beside each row of the operands.
-Group split(Scratch scratch, uint32_t columns, uint32_t wide_rows) {
+// For rows of which `columns` elements count, with `wide_bytes` bytes of floats beside each row of the operands.
+Group split(const char *call, Scratch scratch, uint32_t columns, uint32_t wide_bytes) {
     const uint32_t partial_bytes = std::max(kRepeatBytes, wide_row_bytes((columns + kLanes - 1) / kLanes));
-    const uint32_t wide_bytes = wide_rows * wide_row_bytes(columns);
     const uint64_t numbers = kUbBlockBytes + kRepeatBytes + uint64_t{partial_bytes}, needed = numbers + wide_bytes;
     if (needed > scratch.bytes) {
-        fault(FaultKind::RuntimeFault, "SoftMax", "the temporary buffer has %u bytes, but the call needs at least %llu",
+        fault(FaultKind::RuntimeFault, call, "the temporary buffer has %u bytes, but the call needs at least %llu",
               scratch.bytes, static_cast<unsigned long long>(needed));
     }
     uint8_t *blocks = scratch.base + kUbBlockBytes;
@@ -75,7 +74,7 @@ void publish(const Group &group, uint8_t *target, uint32_t rows) {
     broadcast_blocks<uint32_t>({group.blocks}, group.values, 1);
     if (target == nullptr) return;
     if constexpr (std::is_same_v<T, half>) {
-        cast<half, float>({group.values}, {group.values}, RoundMode::CAST_NONE, Shape::first(kRows));
+        cast<half, float>({group.values}, {group.values}, RoundMode::CAST_ROUND, Shape::first(kRows));
         broadcast_blocks<uint16_t>({group.partial}, group.values, 1);
         copy_lanes<uint16_t>({target}, {group.partial}, Shape::first(rows * kUbBlockBytes / 2));
     } else {
@@ -83,32 +82,43 @@ void publish(const Group &group, uint8_t *target, uint32_t rows) {
     }
 }
 
-// Rows of floats, `row_bytes` apart in `to` and `from`; with `Logarithm`, the logarithm to the base 10 of their softmax.
-template <typename T, bool Logarithm>
-void softmax_group(uint8_t *to, uint8_t *from, uint32_t row_bytes, Matrix shape, const Group &group, uint8_t *sums, uint8_t *maxima) {
+// Rows of floats where they are and where they go, `row_bytes` apart. The first `width` elements of each are computed, those that count and
+// what follows them.
+struct FloatRows {
+    uint8_t *to;
+    uint8_t *from;
+    uint32_t row_bytes;
+    Matrix shape;
+    uint32_t width;
+    bool logarithm;
+};
+
+template <typename T>
+void softmax_group(const FloatRows &rows, const Group &group, uint8_t *sums, uint8_t *maxima) {
+    const Matrix shape = rows.shape;
+    const Shape all = Shape::first(rows.width);
     const auto each_row = [&](auto f) {
         for (uint32_t row = 0; row < shape.rows; ++row) {
-            const uint64_t offset = uint64_t{row} * row_bytes;
-            f(to + offset, from + offset, group.values + row * sizeof(float), group.blocks + row * kUbBlockBytes);
+            const uint64_t offset = uint64_t{row} * rows.row_bytes;
+            f(rows.to + offset, rows.from + offset, group.values + row * sizeof(float), group.blocks + row * kUbBlockBytes);
         }
     };
     each_row([&](uint8_t *, uint8_t *in, uint8_t *value, uint8_t *) {
         reduce_row(Reduction::Max, value, in, shape.columns, group.partial);
     });
     publish<T>(group, maxima, shape.rows);
-    each_row([&](uint8_t *out, uint8_t *in, uint8_t *, uint8_t *block) { with_block<Op::Sub>(out, in, block, shape.columns); });
-    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *) { unary<Op::Exp, float>({out}, {out}, Shape::first(shape.columns)); });
+    each_row([&](uint8_t *out, uint8_t *in, uint8_t *, uint8_t *block) { with_block<Op::Sub>(out, in, block, rows.width); });
+    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *) { unary<Op::Exp, float>({out}, {out}, all); });
     each_row([&](uint8_t *out, uint8_t *, uint8_t *value, uint8_t *) {
         reduce_row(Reduction::Sum, value, out, shape.columns, group.partial);
     });
     publish<T>(group, sums, shape.rows);
-    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *block) { with_block<Op::Div>(out, out, block, shape.columns); });
-    if constexpr (Logarithm) {
-        each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *) {
-            unary<Op::Ln, float>({out}, {out}, Shape::first(shape.columns));
-            with_scalar<Op::Muls, float>({out}, {out}, kLog10OfE, Shape::first(shape.columns));
-        });
-    }
+    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *block) { with_block<Op::Div>(out, out, block, rows.width); });
+    if (!rows.logarithm) return;
+    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *) {
+        unary<Op::Ln, float>({out}, {out}, all);
+        with_scalar<Op::Muls, float>({out}, {out}, kLog10OfE, all);
+    });
 }
 
 // The same operation on data blocks of rows, all at once.
@@ -130,7 +140,7 @@ void for_each_group(Matrix shape, uint32_t stride, Work work) {
 void softmax_piece(uint8_t *dst, const uint8_t *src, SoftmaxPieces pieces, Matrix shape, uint32_t stride, Scratch scratch) {
     const LibraryCall call;
     check_rows("SoftmaxFlashV2", shape.rows, std::max(shape.columns, stride));
-    const Group group = split(scratch, shape.columns, 0);
+    const Group group = split("SoftmaxFlashV2", scratch, shape.columns, 0);
     for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
         uint8_t *const from = const_cast<uint8_t *>(src) + offset, *const to = dst + offset;
         const uint32_t row_bytes = stride * sizeof(float);
@@ -165,7 +175,7 @@ namespace {
 
 void gradient_of_floats(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
                         Scratch scratch) {
-    const Group group = split(scratch, shape.columns, 1);
+    const Group group = split("SoftmaxGrad", scratch, shape.columns, wide_row_bytes(shape.columns));
     for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
         uint8_t *const slope = const_cast<uint8_t *>(grad) + offset, *const value = const_cast<uint8_t *>(src) + offset;
         const Shape row_shape = Shape::first(shape.columns);
@@ -190,7 +200,7 @@ void gradient_of_floats(uint8_t *dst, const uint8_t *grad, const uint8_t *src, b
 // Half rows and slopes in float, and a third row for what is computed of the two.
 void gradient_of_halves(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
                         Scratch scratch) {
-    const Group group = split(scratch, shape.columns, 3);
+    const Group group = split("SoftmaxGrad", scratch, shape.columns, 3 * wide_row_bytes(shape.columns));
     const Shape row_shape = Shape::first(shape.columns);
     const uint64_t wide = wide_row_bytes(shape.columns), row_bytes = uint64_t{stride} * sizeof(half);
     uint8_t *const value = group.wide, *const slope = value + group.rows * wide, *const work = slope + group.rows * wide;
@@ -229,58 +239,63 @@ template void softmax_gradient<float>(uint8_t *, const uint8_t *, const uint8_t 
 
 namespace {
 
-template <typename T, bool Logarithm = false>
-void softmax_values(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+// The first `width` elements of each row.
+template <typename T>
+void softmax_values(const char *call, const SoftmaxRows &rows, uint32_t width, Scratch scratch) {
     constexpr bool converts = std::is_same_v<T, half>;
-    check_rows("SoftMax", shape.rows, std::max(shape.columns, stride));
-    const Group group = split(scratch, shape.columns, converts ? 1 : 0);
-    for (uint32_t done = 0; done < shape.rows; done += group.rows) {
-        const Matrix part{std::min(group.rows, shape.rows - done), shape.columns};
-        const uint64_t offset = uint64_t{done} * stride * sizeof(T), reduced = uint64_t{done} * kUbBlockBytes;
-        uint8_t *from = const_cast<uint8_t *>(src) + offset, *to = dst + offset;
-        uint8_t *to_sums = sums ? sums + reduced : nullptr, *to_maxima = maxima ? maxima + reduced : nullptr;
+    const uint32_t wide_bytes = wide_row_bytes(width), row_bytes = rows.stride * sizeof(T);
+    const Group group = split(call, scratch, rows.shape.columns, converts ? wide_bytes : 0);
+    const Shape all = Shape::first(width);
+    for (uint32_t done = 0; done < rows.shape.rows; done += group.rows) {
+        const Matrix part{std::min(group.rows, rows.shape.rows - done), rows.shape.columns};
+        const uint64_t offset = uint64_t{done} * row_bytes, reduced = uint64_t{done} * kUbBlockBytes;
+        uint8_t *from = const_cast<uint8_t *>(rows.src) + offset, *to = rows.dst + offset;
+        uint8_t *sums = rows.sums ? rows.sums + reduced : nullptr, *maxima = rows.maxima ? rows.maxima + reduced : nullptr;
         if constexpr (converts) {
-            const uint32_t row_bytes = wide_row_bytes(shape.columns);
             for (uint32_t row = 0; row < part.rows; ++row) {
-                cast<float, half>({group.wide + row * row_bytes}, {from + uint64_t{row} * stride * sizeof(T)}, RoundMode::CAST_NONE,
-                                  Shape::first(shape.columns));
+                cast<float, half>({group.wide + row * wide_bytes}, {from + uint64_t{row} * row_bytes}, RoundMode::CAST_NONE, all);
             }
-            softmax_group<T, Logarithm>(group.wide, group.wide, row_bytes, part, group, to_sums, to_maxima);
+            softmax_group<T>({group.wide, group.wide, wide_bytes, part, width, rows.logarithm}, group, sums, maxima);
             for (uint32_t row = 0; row < part.rows; ++row) {
-                cast<half, float>({to + uint64_t{row} * stride * sizeof(T)}, {group.wide + row * row_bytes}, RoundMode::CAST_ROUND,
-                                  Shape::first(shape.columns));
+                cast<half, float>({to + uint64_t{row} * row_bytes}, {group.wide + row * wide_bytes}, RoundMode::CAST_ROUND, all);
             }
         } else {
-            softmax_group<T, Logarithm>(to, from, stride * sizeof(T), part, group, to_sums, to_maxima);
+            softmax_group<T>({to, from, row_bytes, part, width, rows.logarithm}, group, sums, maxima);
         }
     }
+}
+
+// The published library works on whole rows, padding and all. Rows that are no whole data blocks are none of its.
+template <typename T>
+void softmax_of_rows(const char *call, const SoftmaxRows &rows, Scratch scratch) {
+    const LibraryCall under_way;
+    check_rows(call, rows.shape.rows, std::max(rows.shape.columns, rows.stride));
+    const uint32_t at_once = rows_at_once(rows, scratch);
+    if (at_once == 0 || rows.stride % (kUbBlockBytes / sizeof(T)) != 0) return softmax_values<T>(call, rows, rows.shape.columns, scratch);
+    const ScratchUse use = scratch_use(call, rows, at_once, scratch);
+    {
+        const ValuesOnly values;
+        softmax_values<T>(call, rows, rows.stride, scratch);
+    }
+    issue_softmax(rows, at_once, scratch);
+    use.lose();
 }
 
 }  // namespace
 
 template <typename T>
 void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
-    constexpr bool wide = std::is_same_v<T, half>;
-    const LibraryCall call;
-    const SoftmaxRows rows{dst, src, maxima, sums, shape, stride, wide};
-    const uint32_t at_once = rows_at_once(rows, scratch);
-    // Maxima and sums of half rows take other steps; rows that are no whole data blocks are none of the library's.
-    if (at_once == 0 || (wide && sums != nullptr) || stride % (kUbBlockBytes / sizeof(T)) != 0) {
-        return softmax_values<T>(dst, sums, maxima, src, shape, stride, scratch);
-    }
-    {
-        const ValuesOnly values;
-        softmax_values<T>(dst, sums, maxima, src, shape, stride, scratch);
-    }
-    issue_softmax(rows, at_once, scratch);
+    softmax_of_rows<T>("SoftMax", {dst, src, maxima, sums, shape, stride, std::is_same_v<T, half>, false}, scratch);
 }
 
-void log_softmax_of_halves(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
-    const LibraryCall call;
-    softmax_values<half, true>(dst, sums, maxima, src, shape, stride, scratch);
+template <typename T>
+void log_softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    softmax_of_rows<T>("LogSoftMax", {dst, src, maxima, sums, shape, stride, std::is_same_v<T, half>, true}, scratch);
 }
 
 template void softmax<half>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
 template void softmax<float>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void log_softmax<half>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void log_softmax<float>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
 
 }  // namespace asim

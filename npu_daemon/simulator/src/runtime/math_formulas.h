@@ -68,6 +68,9 @@ void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, flo
         return;
     }
     const uint32_t round = elements_of_round(sequence, sizeof(T), scratch);
+    const ScratchUse use = scratch_use(Formula<F>::name, sequence, round, sizeof(T), count, scratch);
+    use.must_not_hold(src, uint64_t{count} * sizeof(T));
+    use.must_not_hold(dst, uint64_t{count} * sizeof(T));
     uint32_t chunk;
     {
         const ValuesOnly values;
@@ -75,6 +78,7 @@ void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, flo
     }
     // Less scratch than the published library works with: in the rounds of the formula.
     issue_sequence(sequence, round == 0 ? chunk : round, dst, src, scratch, count, sizeof(T), parameter);
+    use.lose();
 }
 
 #define ASIM_FORMULA(Name, Pieces_, Native)                                                                    \

@@ -136,11 +136,16 @@ void power(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch
     } else {
         const bool tensors = base.tensor != nullptr && exponent.tensor != nullptr;
         if (elements_of_power(sizeof(T), tensors, scratch) == 0) return power_by_formula<T>(dst, base, exponent, scratch, count);
+        const ScratchUse use = power_scratch_use(sizeof(T), tensors, count, scratch);
+        for (const uint8_t *operand : {base.tensor, exponent.tensor, static_cast<const uint8_t *>(dst)}) {
+            use.must_not_hold(operand, uint64_t{count} * sizeof(T));
+        }
         {
             const ValuesOnly values;
             power_by_formula<T>(dst, base, exponent, scratch, count);
         }
         issue_power(sizeof(T), dst, base.tensor, exponent.tensor, scratch, count);
+        use.lose();
     }
 }
 

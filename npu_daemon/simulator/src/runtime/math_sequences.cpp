@@ -296,6 +296,47 @@ Sequence published_sequence(Function function) {
     }
 }
 
+namespace {
+
+// `tensors` temporary tensors of `round_elems` elements, of which the last round fills `count`, behind the first `offset` bytes.
+struct Temporaries {
+    uint64_t offset;
+    uint32_t tensors;
+    uint32_t elem_bytes;
+    uint32_t round_elems;
+    uint32_t count;
+};
+
+void add_temporaries(ScratchUse &use, const Temporaries &parts) {
+    const uint64_t filled = uint64_t{std::min(parts.round_elems, parts.count)} * parts.elem_bytes;
+    for (uint32_t i = 0; i < parts.tensors; ++i) use.add(parts.offset + uint64_t{i} * parts.round_elems * parts.elem_bytes, filled);
+}
+
+// The places that converted elements have in the trace: one behind the other, however long the round.
+uint64_t converted_bytes(uint32_t round_elems, uint32_t count) {
+    const uint64_t floats = uint64_t{std::min(round_elems, count)} * sizeof(float);
+    return 2 * ((floats + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes);
+}
+
+// Temporary tensors of floats.
+uint32_t parts_of_power(uint32_t type_bytes, bool tensors) { return type_bytes == sizeof(half) ? 7 : tensors ? 4 : 5; }
+
+}  // namespace
+
+ScratchUse scratch_use(const char *call, const Sequence &sequence, uint32_t round_elems, uint32_t type_bytes, uint32_t count, Scratch scratch) {
+    ScratchUse use(call, scratch);
+    const bool halves = type_bytes == sizeof(half), converts = halves && sequence.widens;
+    if (round_elems == 0) {
+        use.add(0, scratch.bytes);
+    } else if (converts) {
+        add_temporaries(use, {0, sequence.half_parts / 2, sizeof(float), round_elems, count});
+    } else {
+        add_temporaries(use, {0, halves ? sequence.half_parts : sequence.float_parts, type_bytes, round_elems, count});
+    }
+    if (halves && round_elems != 0) use.add(0, converted_bytes(round_elems, count));
+    return use;
+}
+
 uint32_t elements_of_round(const Sequence &sequence, uint32_t type_bytes, Scratch scratch) {
     const uint32_t parts = type_bytes == sizeof(half) ? sequence.half_parts : sequence.float_parts;
     return scratch.bytes / type_bytes / parts / kSplitElems * kSplitElems;
@@ -315,9 +356,17 @@ void issue_sequence(const Sequence &sequence, uint32_t round_elems, uint8_t *dst
 }
 
 uint32_t elements_of_power(uint32_t type_bytes, bool tensors, Scratch scratch) {
-    const uint32_t parts = type_bytes == sizeof(half) ? 7 : tensors ? 4 : 5;
     if (scratch.bytes <= kPowerScalarBytes) return 0;
-    return (scratch.bytes - kPowerScalarBytes) / sizeof(float) / parts / kSplitElems * kSplitElems;
+    return (scratch.bytes - kPowerScalarBytes) / sizeof(float) / parts_of_power(type_bytes, tensors) / kSplitElems * kSplitElems;
+}
+
+ScratchUse power_scratch_use(uint32_t type_bytes, bool tensors, uint32_t count, Scratch scratch) {
+    const uint32_t round = elements_of_power(type_bytes, tensors, scratch);
+    ScratchUse use("Power", scratch);
+    use.add(0, kPowerScalarBytes);
+    add_temporaries(use, {kPowerScalarBytes, parts_of_power(type_bytes, tensors), sizeof(float), round, count});
+    if (type_bytes == sizeof(half)) use.add(kPowerScalarBytes, converted_bytes(round, count));
+    return use;
 }
 
 void issue_power(uint32_t type_bytes, uint8_t *dst, const uint8_t *base, const uint8_t *exponent, Scratch scratch, uint32_t count) {

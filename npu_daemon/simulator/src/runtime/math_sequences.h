@@ -8,6 +8,7 @@
 #include "asim/machine/call_sync.h"
 #include "asim/semantics/math.h"
 #include "asim/semantics/vector.h"
+#include "scratch_use.h"
 
 namespace asim {
 
@@ -83,8 +84,12 @@ uint32_t elements_of_round(const Sequence &sequence, uint32_t type_bytes, Scratc
 void issue_sequence(const Sequence &sequence, uint32_t round_elems, uint8_t *dst, const uint8_t *src, Scratch scratch,
                     uint32_t count, uint32_t type_bytes, float parameter);
 
+// What rounds of `round_elems` elements take of the scratch buffer, all of it where that is too small for the library.
+ScratchUse scratch_use(const char *call, const Sequence &sequence, uint32_t round_elems, uint32_t type_bytes, uint32_t count, Scratch scratch);
+
 // Power of half or float; an operand without a tensor is spread over the scratch buffer, once for the call.
 uint32_t elements_of_power(uint32_t type_bytes, bool tensors, Scratch scratch);
+ScratchUse power_scratch_use(uint32_t type_bytes, bool tensors, uint32_t count, Scratch scratch);
 void issue_power(uint32_t type_bytes, uint8_t *dst, const uint8_t *base, const uint8_t *exponent, Scratch scratch, uint32_t count);
 
 }  // namespace asim

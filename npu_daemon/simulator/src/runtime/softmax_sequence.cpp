@@ -21,6 +21,7 @@ struct Part {
     uint32_t rows;
     uint32_t columns;
     uint32_t stride;
+    uint32_t number_blocks;     // of the number of a row
 
     uint32_t row_bytes() const { return stride * static_cast<uint32_t>(sizeof(float)); }
     uint32_t blocks() const { return stride / kBlockElems; }
@@ -97,7 +98,19 @@ void fold_columns(const Reducing &how, const uint8_t *from, const Part &part, ui
     if (rest > 0) joined(whole, rest, work, kRowsOfRepeat);
 }
 
-// A number a row, then a data block a row at `blocks`.
+// The numbers at `blocks`, one behind the other, become data blocks of their rows, by way of `work`.
+void spread_numbers(const Part &part, uint8_t *blocks, uint8_t *work) {
+    const uint32_t groups = (part.rows + kRowsOfRepeat - 1) / kRowsOfRepeat, apart = part.rows == 1 ? 1 : part.number_blocks;
+    for (uint32_t copy = 0; copy < apart; ++copy) {
+        emit_vector(Op::Brcb, sizeof(float), groups,
+                    {described(Op::Brcb, lanes_at(work + copy * kUbBlockBytes, apart * kRowsOfRepeat, apart), Shape::counter(groups * kLanes)),
+                     described(Op::Brcb, lanes_at(blocks), Shape::first(part.rows))});
+    }
+    if (apart < part.number_blocks) one(Op::CopyUbToUb, lanes_at(work + kUbBlockBytes), lanes_at(work), Shape::first(kBlockElems));
+    one(Op::CopyUbToUb, lanes_at(blocks), lanes_at(work), Shape::first(part.rows * part.number_blocks * kBlockElems));
+}
+
+// A number a row, then its data blocks at `blocks`.
 void reduce_rows(const Reducing &how, const uint8_t *from, const Part &part, uint8_t *blocks, uint8_t *work) {
     if (part.columns < kLanes) {
         for_repeats(part.rows, [&](uint32_t done, uint32_t rows) {
@@ -108,17 +121,13 @@ void reduce_rows(const Reducing &how, const uint8_t *from, const Part &part, uin
         fold_columns(how, from, part, work);
         if (part.rows == 1) {
             reduce(how.whole, blocks, kRowsOfRepeat, lanes_at(work, 0), Shape::leading(kLanes, kRowsOfRepeat));
+            if (part.number_blocks > 1) one(Op::CopyUbToUb, lanes_at(blocks + kUbBlockBytes), lanes_at(blocks), Shape::first(kBlockElems));
         } else {
             reduce(how.block, work, part.rows * kBlockElems, lanes_at(work), Shape::first(part.rows * kLanes));
             reduce(how.block, blocks, part.rows, lanes_at(work), Shape::first(part.rows * kBlockElems));
         }
     }
-    if (part.rows == 1 && part.columns > kLanes) return;
-    const uint32_t groups = (part.rows + kRowsOfRepeat - 1) / kRowsOfRepeat;
-    emit_vector(Op::Brcb, sizeof(float), groups,
-                {described(Op::Brcb, lanes_at(work), Shape::first(groups * kLanes)),
-                 described(Op::Brcb, lanes_at(blocks), Shape::first(part.rows))});
-    one(Op::CopyUbToUb, lanes_at(blocks), lanes_at(work), Shape::first(part.rows * kBlockElems));
+    if (part.rows > 1 || part.columns <= kLanes) spread_numbers(part, blocks, work);
 }
 
 // Every data block of a row with that of its number.
@@ -127,25 +136,83 @@ void with_blocks(Op op, const uint8_t *dst, const uint8_t *from, const uint8_t *
         for (uint32_t column = 0; column < part.blocks(); ++column) {
             const uint32_t offset = column * kUbBlockBytes;
             two(op, lanes_at(dst + offset, part.stride, part.blocks()), lanes_at(from + offset, part.stride, part.blocks()),
-                lanes_at(blocks), Shape::counter(part.rows * kBlockElems));
+                lanes_at(blocks, part.number_blocks * kRowsOfRepeat, part.number_blocks), Shape::counter(part.rows * kBlockElems));
         }
         return;
     }
     for (uint32_t row = 0; row < part.rows; ++row) {
         const uint64_t offset = uint64_t{row} * part.row_bytes();
-        two(op, lanes_at(dst + offset), lanes_at(from + offset), lanes_at(blocks + row * kUbBlockBytes, 0, 0), Shape::counter(part.stride));
+        two(op, lanes_at(dst + offset), lanes_at(from + offset), lanes_at(blocks + row * part.number_blocks * kUbBlockBytes, 0, 0),
+            Shape::counter(part.stride));
     }
 }
 
-void convert(const Operand &dst, const Operand &src, uint32_t count) {
-    emit_vector(Op::Cast, sizeof(float), repeats_of(Shape::first(count), sizeof(float)), {dst, src});
+// The logarithm to the base 10, in place: the natural one, scaled.
+void take_logarithm(const uint8_t *values, const Part &part) {
+    const bool whole = part.stride >= kWholeRows;
+    const uint32_t runs = whole ? part.rows : part.blocks(), distance = whole ? part.row_bytes() : kUbBlockBytes;
+    for (uint32_t run = 0; run < runs; ++run) {
+        const uint8_t *at = values + uint64_t{run} * distance;
+        const Lanes lanes = whole ? lanes_at(at) : lanes_at(at, part.stride, part.blocks());
+        for (const Op op : {Op::Ln, Op::Muls}) one(op, lanes, lanes, Shape::counter(whole ? part.stride : part.rows * kBlockElems));
+    }
+}
+
+void widen(const uint8_t *dst, const uint8_t *src, uint32_t count) {
+    const Shape all = Shape::first(count);
+    emit_vector(Op::Cast, sizeof(float), repeats_of(all, sizeof(float)),
+                {described(Op::Cast, lanes_at(dst), all), described<half>(Op::Cast, lanes_at(src), all)});
+}
+
+void narrow(const uint8_t *dst, const uint8_t *src, uint32_t count) {
+    const Shape all = Shape::first(count);
+    emit_vector(Op::Cast, sizeof(float), repeats_of(all, sizeof(float)),
+                {described<half>(Op::Cast, lanes_at(dst), all), described(Op::Cast, lanes_at(src), all)});
+}
+
+// Where one round of rows works.
+struct Places {
+    const uint8_t *src;
+    uint8_t *dst;
+    uint8_t *maxima;
+    uint8_t *sums;
+    uint8_t *work;
+};
+
+// What follows the conversion of half rows. Numbers that are to be half are converted into `half_maxima` and `half_sums`.
+void issue_rows(const Part &part, const Places &at, const uint8_t *half_maxima, const uint8_t *half_sums) {
+    const uint32_t numbers = part.rows * part.number_blocks * kBlockElems;
+    reduce_rows(kMaximum, at.src, part, at.maxima, at.work);
+    if (part.number_blocks > 1) narrow(half_maxima, at.maxima, numbers);
+    with_blocks(Op::Sub, at.dst, at.src, at.maxima, part);
+    one(Op::Exp, lanes_at(at.dst), lanes_at(at.dst), Shape::first(part.rows * part.stride));
+    reduce_rows(kTotal, at.dst, part, at.sums, at.work);
+    if (part.number_blocks > 1) narrow(half_sums, at.sums, numbers);
+    with_blocks(Op::Div, at.dst, at.dst, at.sums, part);
 }
 
 }  // namespace
 
+namespace {
+
+// Of the scratch buffer, for each row that is worked on at once.
+uint64_t floats_of_row(const SoftmaxRows &rows) {
+    return rows.number_blocks() * kBlockElems + kLanes + (rows.wide ? uint64_t{rows.stride} : 0);
+}
+
+}  // namespace
+
+ScratchUse scratch_use(const char *call, const SoftmaxRows &rows, uint32_t at_once, Scratch scratch) {
+    const uint64_t type_bytes = rows.wide ? sizeof(half) : sizeof(float), operand_bytes = uint64_t{rows.shape.rows} * rows.stride * type_bytes;
+    ScratchUse use(call, scratch);
+    use.add(0, at_once * floats_of_row(rows) * sizeof(float));
+    for (const uint8_t *operand : {rows.src, static_cast<const uint8_t *>(rows.dst)}) use.must_not_hold(operand, operand_bytes);
+    for (const uint8_t *numbers : {rows.maxima, rows.sums}) use.must_not_hold(numbers, uint64_t{rows.shape.rows} * kUbBlockBytes);
+    return use;
+}
+
 uint32_t rows_at_once(const SoftmaxRows &rows, Scratch scratch) {
-    const uint32_t floats = kBlockElems + kLanes + (rows.wide ? rows.stride : 0);
-    const auto fitting = static_cast<uint32_t>(scratch.bytes / sizeof(float) / floats);
+    const auto fitting = static_cast<uint32_t>(scratch.bytes / sizeof(float) / floats_of_row(rows));
     if (fitting >= rows.shape.rows) return rows.shape.rows;
     return fitting > kRowsOfRepeat ? fitting / kRowsOfRepeat * kRowsOfRepeat : fitting;
 }
@@ -155,23 +222,21 @@ void issue_softmax(const SoftmaxRows &rows, uint32_t at_once, Scratch scratch) {
     const uint32_t type_bytes = rows.wide ? sizeof(half) : sizeof(float);
     uint8_t *wide = scratch.base;
     uint8_t *blocks = wide + (rows.wide ? uint64_t{at_once} * rows.stride * sizeof(float) : 0);
-    uint8_t *work = blocks + at_once * kUbBlockBytes;
+    uint8_t *work = blocks + at_once * rows.number_blocks() * kUbBlockBytes;
+    const auto numbers_at = [](uint8_t *tensor, uint32_t row) { return tensor ? tensor + row * kUbBlockBytes : nullptr; };
     for (uint32_t done = 0; done < rows.shape.rows; done += at_once) {
-        const Part part{std::min(at_once, rows.shape.rows - done), rows.shape.columns, rows.stride};
+        const Part part{std::min(at_once, rows.shape.rows - done), rows.shape.columns, rows.stride, rows.number_blocks()};
         const uint64_t offset = uint64_t{done} * rows.stride * type_bytes;
         const uint32_t elements = part.rows * part.stride;
-        const Shape all = Shape::first(elements);
-        const uint8_t *from = rows.wide ? wide : rows.src + offset;
-        uint8_t *to = rows.wide ? wide : rows.dst + offset;
-        uint8_t *maxima = rows.maxima ? rows.maxima + done * kUbBlockBytes : blocks;
-        uint8_t *sums = rows.sums ? rows.sums + done * kUbBlockBytes : blocks;
-        if (rows.wide) convert(described(Op::Cast, lanes_at(wide), all), described<half>(Op::Cast, lanes_at(rows.src + offset), all), elements);
-        reduce_rows(kMaximum, from, part, maxima, work);
-        with_blocks(Op::Sub, to, from, maxima, part);
-        one(Op::Exp, lanes_at(to), lanes_at(to), all);
-        reduce_rows(kTotal, to, part, sums, work);
-        with_blocks(Op::Div, to, to, sums, part);
-        if (rows.wide) convert(described<half>(Op::Cast, lanes_at(rows.dst + offset), all), described(Op::Cast, lanes_at(wide), all), elements);
+        uint8_t *maxima = numbers_at(rows.maxima, done), *sums = numbers_at(rows.sums, done);
+        Places at{rows.src + offset, rows.dst + offset, maxima ? maxima : blocks, sums ? sums : blocks, work};
+        if (rows.wide) {
+            at = {wide, wide, blocks, blocks, work};
+            widen(wide, rows.src + offset, elements);
+        }
+        issue_rows(part, at, maxima, sums);
+        if (rows.logarithm) take_logarithm(at.dst, part);
+        if (rows.wide) narrow(rows.dst + offset, wide, elements);
     }
 }
 

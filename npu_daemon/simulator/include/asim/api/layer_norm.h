@@ -1,5 +1,4 @@
-// LayerNorm and DeepNorm of rows [B, S, H], and LayerNorm, Normalize and the Welford update of rows [A, R] (asc-devkit,
-// adv_api/detail/normalization).
+// LayerNorm of rows [B, S, H], and what other normalizations share with it (asc-devkit, adv_api/detail/normalization).
 #pragma once
 #include "asim/api/data_copy.h"
 #include "asim/api/library_steps.h"
@@ -27,9 +26,12 @@ struct LayerNormPara {
 
 namespace composed_calls {
 
+// Floats of a row that one instruction folds: a repeat for each but the first, and what is left of a repeat.
+constexpr uint32_t kMostFoldedColumns = (MAX_REPEAT_TIMES + 2) * kFloatsOfRepeat - 1;
+
 // The sum of each row at the row's first element of `spread`, and one after another in `sums`; the rows of `src` are folded.
-inline void sum_rows(const LocalTensor<float> &spread, const LocalTensor<float> &sums, const LocalTensor<float> &src, uint32_t rows,
-                     uint32_t columns) {
+inline void sum_rows(const LocalTensor<float> &spread, const LocalTensor<float> &sums, const LocalTensor<float> &src,
+                     uint32_t rows, uint32_t columns) {
     const uint32_t whole = columns / kFloatsOfRepeat, rest = columns % kFloatsOfRepeat;
     const BinaryRepeatParams fold{1, 1, 1, 0, 8, 0};
     for (uint32_t row = 0; row < rows && columns > kFloatsOfRepeat; ++row) {
@@ -96,14 +98,15 @@ inline void normalize_rows(const LocalTensor<float> &x, const LocalTensor<float>
     all.adds(tmp.c, tmp.a, epsilon);
     all.sqrt(tmp.a, tmp.c);
     Steps<float>(kFloatsOfBlock).fill(tmp.c, 1.0f);
-    counted(rows * columns, [&] { Div<float, false>(tmp.a, tmp.c, tmp.a, kRegisterMask, 1, BinaryRepeatParams{1, 0, 1, 8, 0, 8}); });
+    counted(rows * columns,
+            [&] { Div<float, false>(tmp.a, tmp.c, tmp.a, kRegisterMask, 1, BinaryRepeatParams{1, 0, 1, 8, 0, 8}); });
     PipeBarrier<PIPE_V>();
     all.mul(tmp.c, tmp.a, tmp.b);
 }
 
 // dst = rows * gamma + beta, with `work` for the products.
-inline void affine_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                        uint32_t columns, bool add) {
+inline void affine_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                        uint32_t rows, uint32_t columns, bool add) {
     const auto count = static_cast<int32_t>(columns);
     for (uint32_t offset = 0; offset < rows * columns; offset += columns) {
         if (add) Add(dst[offset], src[offset], factors, count);
@@ -138,18 +141,31 @@ void layer_norm_rows(const NormOperands<T> &operands, const NormScratch &tmp, fl
     finish_rows(operands.output, operands.gamma, operands.beta, tmp, rows, columns);
 }
 
-template <typename T>
-void check_layer_norm(ComposedCall call, const LocalTensor<uint8_t> &scratch, uint32_t columns, uint32_t round_elems) {
+// `Tiling` is LayerNormTiling or DeepNormTiling: the scratch buffer holds what the plan places there.
+template <typename T, typename Tiling>
+void check_layer_norm(ComposedCall call, const LocalTensor<uint8_t> &scratch, const Tiling &tiling) {
     require_math_type<T>();
-    asim::check_demand(call, Demand::WholeBlocks, columns * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(call, Demand::AboveZero, columns == 0 ? 0 : round_elems / columns, 0);
-    asim::check_scratch(call, bytes_of(scratch), 3ull * round_elems * sizeof(float));
+    asim::check_matrix(call, {tiling.bLength, tiling.sLength});
+    asim::check_matrix(call, {tiling.bLength * tiling.sLength, tiling.hLength});
+    asim::check_demand(call, Demand::AboveZero, tiling.hLength, 0, Quantity::HLength);
+    asim::check_demand(call, Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(call, Demand::Most, tiling.hLength, kMostFoldedColumns, Quantity::HLength);
+    asim::check_demand(call, Demand::Least, tiling.inputRoundSize, tiling.hLength, Quantity::InputRoundSize);
+    uint64_t floats = 0;
+    for (const uint32_t place : {tiling.firstTmpStartPos, tiling.secondTmpStartPos, tiling.thirdTmpStartPos}) {
+        const uint64_t end = uint64_t{place} + tiling.inputRoundSize;
+        if (end > floats) floats = end;
+    }
+    for (const uint32_t place : {tiling.meanTmpTensorPos, tiling.varianceTmpTensorPos}) {
+        const uint64_t end = uint64_t{place} + tiling.bLength * tiling.sLength;
+        if (std::is_same_v<T, half> && end > floats) floats = end;
+    }
+    asim::check_scratch(call, bytes_of(scratch), floats * sizeof(float));
 }
 
-// `Tiling` is LayerNormTiling or DeepNormTiling.
-template <typename T, typename Tiling>
+template <typename T>
 void layer_norm(const NormOperands<T> &whole, const LocalTensor<T> &mean, const LocalTensor<T> &variance,
-                const LocalTensor<uint8_t> &scratch, T epsilon, const Tiling &tiling) {
+                const LocalTensor<uint8_t> &scratch, T epsilon, const LayerNormTiling &tiling) {
     const LocalTensor<float> base = scratch.template ReinterpretCast<float>();
     NormOperands<T> part = whole;
     LocalTensor<float> means, variances;
@@ -173,16 +189,18 @@ void layer_norm(const NormOperands<T> &whole, const LocalTensor<T> &mean, const 
 }  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean, const LocalTensor<T> &outputVariance,
-                                 const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
-                                 const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const LayerNormTiling &tiling) {
-    composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::LayerNorm, sharedTmpBuffer, tiling.hLength, tiling.inputRoundSize);
-    composed_calls::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon, tiling);
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean,
+                                 const LocalTensor<T> &outputVariance, const LocalTensor<T> &inputX, const LocalTensor<T> &gamma,
+                                 const LocalTensor<T> &beta, const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon,
+                                 const LayerNormTiling &tiling) {
+    composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::LayerNorm, sharedTmpBuffer, tiling);
+    composed_calls::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon,
+                                  tiling);
 }
 template <typename T, bool isReuseSource = false>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean, const LocalTensor<T> &outputVariance,
-                                 const LocalTensor<T> &inputX, const LocalTensor<T> &gamma, const LocalTensor<T> &beta,
-                                 const T epsilon, const LayerNormTiling &tiling) {
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<T> &outputMean,
+                                 const LocalTensor<T> &outputVariance, const LocalTensor<T> &inputX, const LocalTensor<T> &gamma,
+                                 const LocalTensor<T> &beta, const T epsilon, const LayerNormTiling &tiling) {
     LayerNorm<T>(output, outputMean, outputVariance, inputX, gamma, beta, composed_calls::free_scratch(), epsilon, tiling);
 }
 

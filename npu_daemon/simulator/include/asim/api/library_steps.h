@@ -13,6 +13,7 @@ namespace composed_calls {
 
 using asim::ComposedCall;
 using asim::Demand;
+using asim::Quantity;
 
 // Unified buffer that nothing of the kernel occupies.
 inline LocalTensor<uint8_t> free_scratch() {

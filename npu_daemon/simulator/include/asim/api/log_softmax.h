@@ -85,17 +85,10 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T> &dst, const LocalTensor<T
                                   const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
     static_assert(!isDataFormatNZ, "LogSoftMax is simulated for ND tensors");
     require_math_type<T>();
-    const SoftmaxRows rows = planned_rows(tiling, softmaxShapeInfo);
+    const SoftmaxRows rows = planned_rows(composed_calls::ComposedCall::LogSoftMax, tiling, softmaxShapeInfo);
     const uint32_t count = rows.shape.rows * rows.stride;
     composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, count, src, count);
-    if constexpr (std::is_same_v<T, half>) {
-        asim::log_softmax_of_halves(dst.bytes(), sum.bytes(), max.bytes(), src.bytes(), rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
-    } else {
-        SoftMax<T>(dst, sum, max, src, sharedTmpBuffer, tiling, softmaxShapeInfo);
-        composed_calls::Steps<T> steps(count);
-        steps.ln(dst, dst);
-        steps.muls(dst, dst, asim::kLog10OfE);
-    }
+    asim::log_softmax<T>(dst.bytes(), sum.bytes(), max.bytes(), src.bytes(), rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
 }
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
@@ -106,7 +99,7 @@ __aicore__ inline void SimpleSoftMax(const LocalTensor<T> &dst, const LocalTenso
     static_assert(!isDataFormatNZ, "SimpleSoftMax is simulated for ND tensors");
     static_assert(std::is_same_v<T, S> || (std::is_same_v<T, half> && std::is_same_v<S, float>), "sums and maxima have the type of the rows, or float");
     require_math_type<T>();
-    const SoftmaxRows rows = rows_of(src, tiling, softmaxShapeInfo);
+    const SoftmaxRows rows = rows_of(composed_calls::ComposedCall::SimpleSoftMax, src, tiling, softmaxShapeInfo);
     asim::check_matrix(composed_calls::ComposedCall::SimpleSoftMax, {rows.shape.rows, rows.stride});
     asim::check_demand(composed_calls::ComposedCall::SimpleSoftMax, composed_calls::Demand::WholeBlocks, rows.stride * static_cast<uint32_t>(sizeof(T)), 0);
     if constexpr (std::is_same_v<T, float>) composed_calls::softmax_of(dst, src, {inSum, 1}, {inMax, 1}, rows.shape.rows, rows.stride);
@@ -127,6 +120,7 @@ __aicore__ inline bool AdjustSoftMaxRes(const LocalTensor<T1> &softMaxRes, const
     static_assert(!isDataFormatNZ, "AdjustSoftMaxRes is simulated for ND tensors");
     require_math_type<T1>();
     require_math_type<T2>();
+    counted_rows(composed_calls::ComposedCall::AdjustSoftMaxRes, softmaxShapeInfo);
     constexpr uint32_t step = stepSizeMode == 0 ? asim::kUbBlockBytes / sizeof(T2) : 1;
     using Bits = std::conditional_t<sizeof(T2) == 2, uint16_t, uint32_t>;
     const LocalTensor<Bits> maxima = maxTensor.template ReinterpretCast<Bits>();

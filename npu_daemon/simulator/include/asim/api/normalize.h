@@ -1,4 +1,4 @@
-// Normalize, LayerNorm of rows [A, R], the Welford update, and DeepNorm (asc-devkit, adv_api/detail/normalization).
+// Normalize, LayerNorm of rows [A, R] and the Welford update (asc-devkit, adv_api/detail/normalization).
 #pragma once
 #include "asim/api/layer_norm.h"
 
@@ -36,7 +36,8 @@ constexpr WelfordUpdateConfig WFUPDATE_DEFAULT_CFG = {false};
 namespace composed_calls {
 
 // dst[i][..] = values[i], each read by the scalar unit.
-inline void spread_values(const LocalTensor<float> &dst, const LocalTensor<float> &values, uint32_t rows, const NormalizePara &para) {
+inline void spread_values(const LocalTensor<float> &dst, const LocalTensor<float> &values, uint32_t rows,
+                          const NormalizePara &para) {
     for (uint32_t row = 0; row < rows; ++row) {
         const float value = values.GetValue(row);
         await<HardEvent::S_V>();
@@ -71,26 +72,41 @@ void normalized(const LocalTensor<T> &output, const LocalTensor<float> &work, co
     else Steps<T>(all.count()).cast(output, work);
 }
 
-inline void to_float(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t count) { Steps<float>(count).adds(dst, src, 0.0f); }
-inline void to_float(const LocalTensor<float> &dst, const LocalTensor<half> &src, uint32_t count) { Steps<float>(count).cast(dst, src); }
+inline void to_float(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t count) {
+    Steps<float>(count).adds(dst, src, 0.0f);
+}
+inline void to_float(const LocalTensor<float> &dst, const LocalTensor<half> &src, uint32_t count) {
+    Steps<float>(count).cast(dst, src);
+}
+
+// Rows [A, R] of whole data blocks.
+template <typename T>
+void check_rows_of(ComposedCall call, uint32_t rows, uint32_t counting, uint32_t columns) {
+    asim::check_matrix(call, {rows, columns});
+    asim::check_demand(call, Demand::AboveZero, rows, 0, Quantity::ALength);
+    asim::check_demand(call, Demand::AboveZero, counting, 0, Quantity::RLength);
+    asim::check_demand(call, Demand::WholeBlocks, columns * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(call, Demand::Most, counting, columns, Quantity::RLength);
+}
 
 }  // namespace composed_calls
 
 template <typename U, typename T, bool isReuseSource = false, const NormalizeConfig &config = NLCFG_NORM>
-__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd, const LocalTensor<float> &inputMean,
-                                 const LocalTensor<float> &inputVariance, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
-                                 const LocalTensor<U> &beta, const LocalTensor<uint8_t> &sharedTmpBuffer, const float epsilon,
-                                 const NormalizePara &para) {
+__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd,
+                                 const LocalTensor<float> &inputMean, const LocalTensor<float> &inputVariance,
+                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
+                                 const LocalTensor<uint8_t> &sharedTmpBuffer, const float epsilon, const NormalizePara &para) {
     static_assert(std::is_same_v<T, half> ? std::is_same_v<U, half> || std::is_same_v<U, float> : std::is_same_v<U, float>,
                   "Normalize takes rows of half or float, and factors that are no narrower");
     using composed_calls::ComposedCall;
     constexpr bool wide = std::is_same_v<U, float>;
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const uint32_t row = para.rLengthWithPadding, factors = wide ? 0 : 2 * row;
-    asim::check_demand(ComposedCall::Normalize, composed_calls::Demand::WholeBlocks, row * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::Normalize, composed_calls::Demand::AtMost, para.rLength, row);
-    asim::check_demand(ComposedCall::Normalize, composed_calls::Demand::AboveZero, para.aLength * para.rLength, 0);
-    asim::check_scratch(ComposedCall::Normalize, composed_calls::bytes_of(sharedTmpBuffer), (2ull * row + factors) * sizeof(float));
+    composed_calls::check_rows_of<T>(ComposedCall::Normalize, para.aLength, para.rLength, row);
+    // The ones that the root is divided from are as many as there are rows.
+    const uint64_t floats = 2ull * row + factors;
+    asim::check_scratch(ComposedCall::Normalize, composed_calls::bytes_of(sharedTmpBuffer),
+                        (floats < para.aLength ? para.aLength : floats) * sizeof(float));
     const uint32_t fitting = (base.GetSize() - factors) / (2 * row), at_once = fitting < para.aLength ? fitting : para.aLength;
     const LocalTensor<float> other = base[at_once * row], spare = base[2 * at_once * row];
     const composed_calls::Steps<float> each(para.aLength);
@@ -104,16 +120,17 @@ __aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor
     if constexpr (!wide && !config.isNoBeta) composed_calls::to_float(spare[row], beta, para.rLength);
     composed_calls::in_rounds(para.aLength, at_once, [&](uint32_t done, uint32_t rows) {
         composed_calls::to_float(base, inputX[done * row], rows * row);
-        composed_calls::normalized<T, config.isNoGamma, config.isNoBeta>(output[done * row], base, other, inputMean[done], outputRstd[done],
-                                                                  columns, rows, para);
+        composed_calls::normalized<T, config.isNoGamma, config.isNoBeta>(output[done * row], base, other, inputMean[done],
+                                                                         outputRstd[done], columns, rows, para);
     });
 }
 template <typename U, typename T, bool isReuseSource = false, const NormalizeConfig &config = NLCFG_NORM>
-__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd, const LocalTensor<float> &inputMean,
-                                 const LocalTensor<float> &inputVariance, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
-                                 const LocalTensor<U> &beta, const float epsilon, const NormalizePara &para) {
-    Normalize<U, T, isReuseSource, config>(output, outputRstd, inputMean, inputVariance, inputX, gamma, beta, composed_calls::free_scratch(),
-                                           epsilon, para);
+__aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor<float> &outputRstd,
+                                 const LocalTensor<float> &inputMean, const LocalTensor<float> &inputVariance,
+                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
+                                 const float epsilon, const NormalizePara &para) {
+    Normalize<U, T, isReuseSource, config>(output, outputRstd, inputMean, inputVariance, inputX, gamma, beta,
+                                           composed_calls::free_scratch(), epsilon, para);
 }
 
 namespace composed_calls {
@@ -168,46 +185,80 @@ struct NormalizeOf {
 }  // namespace composed_calls
 
 template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean, const LocalTensor<float> &outputRstd,
-                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
-                                 const float epsilon, const LocalTensor<uint8_t> &sharedTmpBuffer, const LayerNormPara &para,
-                                 const LayerNormSeparateTiling &tiling) {
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean,
+                                 const LocalTensor<float> &outputRstd, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
+                                 const LocalTensor<U> &beta, const float epsilon, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                 const LayerNormPara &para, const LayerNormSeparateTiling &tiling) {
     static_assert(!config.isOnlyOutput && config.isOutputRstd, "LayerNorm gives mean and rstd on Atlas A2");
     using composed_calls::ComposedCall;
     const uint32_t row = para.rLengthWithPadding, rows = tiling.inputRoundSize / (row == 0 ? 1 : row);
-    asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::WholeBlocks, row * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::AboveZero, rows, 0);
+    composed_calls::check_rows_of<T>(ComposedCall::LayerNorm, para.aLength, para.rLength, row);
+    asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::Most, row, composed_calls::kMostFoldedColumns,
+                       composed_calls::Quantity::RLengthWithPadding);
+    asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::Least, tiling.inputRoundSize, row,
+                       composed_calls::Quantity::InputRoundSize);
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const uint32_t variances = AlignUp(para.aLength, composed_calls::kFloatsOfBlock);
-    asim::check_scratch(ComposedCall::LayerNorm, composed_calls::bytes_of(sharedTmpBuffer), (2ull * rows * row + variances) * sizeof(float));
+    asim::check_scratch(ComposedCall::LayerNorm, composed_calls::bytes_of(sharedTmpBuffer),
+                        (2ull * rows * row + variances) * sizeof(float));
     if (para.rLength != row) composed_calls::clear_padding(inputX, base.template ReinterpretCast<T>(), para);
     composed_calls::in_rounds(para.aLength, rows, [&](uint32_t done, uint32_t number) {
-        composed_calls::mean_and_variance(outputMean[done], base[done], inputX[done * row], base[variances], number, para, tiling.rValueBack);
+        composed_calls::mean_and_variance(outputMean[done], base[done], inputX[done * row], base[variances], number, para,
+                                          tiling.rValueBack);
     });
     Normalize<U, T, false, composed_calls::NormalizeOf<config>::value>(output, outputRstd, outputMean, base, inputX, gamma, beta,
                                                                 base[variances].template ReinterpretCast<uint8_t>(), epsilon,
                                                                 {para.aLength, para.rLength, row});
 }
 template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
-__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean, const LocalTensor<float> &outputRstd,
-                                 const LocalTensor<T> &inputX, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
-                                 const float epsilon, const LayerNormPara &para, const LayerNormSeparateTiling &tiling) {
-    LayerNorm<U, T, isReuseSource, config>(output, outputMean, outputRstd, inputX, gamma, beta, epsilon, composed_calls::free_scratch(), para,
-                                           tiling);
+__aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor<float> &outputMean,
+                                 const LocalTensor<float> &outputRstd, const LocalTensor<T> &inputX, const LocalTensor<U> &gamma,
+                                 const LocalTensor<U> &beta, const float epsilon, const LayerNormPara &para,
+                                 const LayerNormSeparateTiling &tiling) {
+    LayerNorm<U, T, isReuseSource, config>(output, outputMean, outputRstd, inputX, gamma, beta, epsilon,
+                                           composed_calls::free_scratch(), para, tiling);
 }
 
-// One value more for each of `abComputeLength` means and variances; what lies behind them is copied where they are updated in place.
+namespace composed_calls {
+
+// What lies behind the values that are computed, and so many of these that it is whole data blocks: they are computed afterwards.
+inline void keep_rest(const LocalTensor<float> &mean, const LocalTensor<float> &variance, const LocalTensor<float> &old_mean,
+                      const LocalTensor<float> &old_variance, const WelfordUpdateParam &para) {
+    const uint32_t rest = AlignUp(para.abLength - para.abComputeLength, kFloatsOfBlock), from = para.abLength - rest;
+    if (rest == 0) return;
+    DataCopy(mean[from], old_mean[from], rest);
+    DataCopy(variance[from], old_variance[from], rest);
+    PipeBarrier<PIPE_V>();
+}
+
+template <typename T>
+void check_update(const WelfordUpdateParam &para) {
+    constexpr ComposedCall call = ComposedCall::WelfordUpdate;
+    constexpr uint32_t block = asim::kUbBlockBytes / sizeof(T);
+    asim::check_matrix(call, {1, para.abLength});
+    asim::check_demand(call, Demand::Equal, para.rnLength, 1, Quantity::RnLength);
+    asim::check_demand(call, Demand::Multiple, para.abLength, block, Quantity::AbLength);
+    asim::check_demand(call, Demand::AboveZero, para.abComputeLength, 0, Quantity::AbComputeLength);
+    asim::check_demand(call, Demand::Most, para.abComputeLength, para.abLength, Quantity::AbComputeLength);
+}
+
+}  // namespace composed_calls
+
+// One value more for each of `abComputeLength` means and variances; what lies behind them is copied where they are updated in
+// place.
 template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
-__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance, const LocalTensor<U> &inputMean,
-                                     const LocalTensor<U> &inputVariance, const LocalTensor<T> &inputX,
-                                     const LocalTensor<uint8_t> &sharedTmpBuffer, const WelfordUpdateParam &para) {
+__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance,
+                                     const LocalTensor<U> &inputMean, const LocalTensor<U> &inputVariance,
+                                     const LocalTensor<T> &inputX, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                     const WelfordUpdateParam &para) {
     require_math_type<T>();
     static_assert(std::is_same_v<U, float>, "means and variances of WelfordUpdate are float");
     using composed_calls::ComposedCall;
     constexpr uint32_t pieces = std::is_same_v<T, half> ? 3 : 2;
-    asim::check_demand(ComposedCall::WelfordUpdate, composed_calls::Demand::Equal, para.rnLength, 1);
-    asim::check_demand(ComposedCall::WelfordUpdate, composed_calls::Demand::AtMost, para.abComputeLength, para.abLength);
-    const composed_calls::Pieces<float> piece = composed_calls::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer, pieces);
+    composed_calls::check_update<T>(para);
+    const composed_calls::Pieces<float> piece = composed_calls::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer,
+                                                                              pieces);
+    if constexpr (config.isInplace) composed_calls::keep_rest(outputMean, outputVariance, inputMean, inputVariance, para);
     composed_calls::in_rounds(para.abComputeLength, piece.elems, [&](uint32_t done, uint32_t number) {
         const composed_calls::Steps<float> steps(number);
         LocalTensor<float> x;
@@ -220,69 +271,13 @@ __aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const Loc
         steps.mul(piece[0], piece[0], piece[1]);
         steps.add(outputVariance[done], piece[0], inputVariance[done]);
     });
-    if constexpr (config.isInplace) {
-        constexpr uint32_t unit = asim::kUbBlockBytes / sizeof(U);
-        const uint32_t rest = (para.abLength - para.abComputeLength) / unit * unit, from = para.abLength - rest;
-        if (rest == 0) return;
-        DataCopy(outputMean[from], inputMean[from], rest);
-        DataCopy(outputVariance[from], inputVariance[from], rest);
-    }
 }
 template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
-__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance, const LocalTensor<U> &inputMean,
-                                     const LocalTensor<U> &inputVariance, const LocalTensor<T> &inputX, const WelfordUpdateParam &para) {
-    WelfordUpdate<T, U, isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, inputX, composed_calls::free_scratch(), para);
-}
-
-namespace composed_calls {
-
-// x * alpha + gx of the rows at hand, in float.
-inline void residual(const LocalTensor<float> &dst, const LocalTensor<float> &x, const LocalTensor<float> &gx, const NormScratch &tmp,
-                     float alpha, uint32_t elements) {
-    const Steps<float> steps(elements);
-    steps.muls(tmp.b, x, alpha);
-    steps.add(dst, gx, tmp.b);
-}
-inline void residual(const LocalTensor<float> &dst, const LocalTensor<half> &x, const LocalTensor<half> &gx, const NormScratch &tmp,
-                     float alpha, uint32_t elements) {
-    const Steps<float> steps(elements);
-    steps.cast(dst, x);
-    steps.cast(tmp.c, gx);
-    steps.muls(dst, dst, alpha);
-    steps.add(dst, tmp.c, dst);
-}
-
-}  // namespace composed_calls
-
-template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
-__aicore__ inline void DeepNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &meanLocal, const LocalTensor<T> &rstdLocal,
-                                const LocalTensor<T> &srcLocal, const LocalTensor<T> &gxLocal, const LocalTensor<T> &betaLocal,
-                                const LocalTensor<T> &gammaLocal, const LocalTensor<uint8_t> &sharedTmpBuffer, const T alpha,
-                                const T epsilon, const DeepNormTiling &tiling) {
-    composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::DeepNorm, sharedTmpBuffer, tiling.hLength, tiling.inputRoundSize);
-    const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
-    const composed_calls::NormScratch tmp{base[tiling.firstTmpStartPos], base[tiling.secondTmpStartPos], base[tiling.thirdTmpStartPos]};
-    LocalTensor<float> means, variances;
-    if constexpr (std::is_same_v<T, half>) means = base[tiling.meanTmpTensorPos], variances = base[tiling.varianceTmpTensorPos];
-    else means = meanLocal, variances = rstdLocal;
-    const uint32_t rows = tiling.bLength * tiling.sLength, columns = tiling.hLength;
-    const auto constant = static_cast<float>(epsilon);
-    composed_calls::in_rounds(rows, tiling.inputRoundSize / columns, [&](uint32_t done, uint32_t number) {
-        const uint32_t offset = done * columns, elements = number * columns;
-        composed_calls::residual(tmp.a, srcLocal[offset], gxLocal[offset], tmp, static_cast<float>(alpha), elements);
-        composed_calls::normalize_rows(tmp.a, means[done], variances[done], tmp, constant, tiling.lastDimValueBack, number, columns);
-        composed_calls::finish_rows<T>(dstLocal[offset], gammaLocal, betaLocal, tmp, number, columns);
-    });
-    if constexpr (std::is_same_v<T, half>) {
-        composed_calls::Steps<half>(rows).cast(meanLocal, means);
-        composed_calls::Steps<half>(rows).cast(rstdLocal, variances);
-    }
-}
-template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
-__aicore__ inline void DeepNorm(const LocalTensor<T> &dstLocal, const LocalTensor<T> &meanLocal, const LocalTensor<T> &rstdLocal,
-                                const LocalTensor<T> &srcLocal, const LocalTensor<T> &gxLocal, const LocalTensor<T> &betaLocal,
-                                const LocalTensor<T> &gammaLocal, const T alpha, const T epsilon, const DeepNormTiling &tiling) {
-    DeepNorm<T>(dstLocal, meanLocal, rstdLocal, srcLocal, gxLocal, betaLocal, gammaLocal, composed_calls::free_scratch(), alpha, epsilon, tiling);
+__aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const LocalTensor<U> &outputVariance,
+                                     const LocalTensor<U> &inputMean, const LocalTensor<U> &inputVariance,
+                                     const LocalTensor<T> &inputX, const WelfordUpdateParam &para) {
+    WelfordUpdate<T, U, isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, inputX,
+                                               composed_calls::free_scratch(), para);
 }
 
 }  // namespace AscendC

@@ -15,92 +15,110 @@ constexpr AscendQuantConfig ASCEND_QUANT_DEFAULT_CFG = {0, 0, 0, 0};
 
 namespace composed_calls {
 
-// To int8_t by way of half.
-inline void to_bytes(const LocalTensor<int8_t> &dst, const LocalTensor<half> &src, const LocalTensor<half> &, uint32_t count) {
-    Steps<int8_t>(count).cast(dst, src, RoundMode::CAST_RINT);
-}
-inline void to_bytes(const LocalTensor<int8_t> &dst, const LocalTensor<float> &src, const LocalTensor<half> &narrow, uint32_t count) {
-    Steps<half>(count).cast(narrow, src, RoundMode::CAST_RINT);
-    Steps<int8_t>(count).cast(dst, narrow, RoundMode::CAST_RINT);
+// Values in half as the first operand of the next step: half sources as they are, those of float in the scratch buffer.
+inline LocalTensor<half> in_half(const LocalTensor<half> &src, const LocalTensor<half> &, const Steps<half> &) { return src; }
+inline LocalTensor<half> in_half(const LocalTensor<float> &src, const LocalTensor<half> &tmp, const Steps<half> &steps) {
+    steps.cast(tmp, src);
+    return tmp;
 }
 
-// `scaled(result, first element, elements)` computes a round of values in the scratch buffer.
-template <typename T, typename Scaled>
-void quantize(const LocalTensor<int8_t> &dst, const LocalTensor<uint8_t> &scratch, uint32_t count, uint32_t round_unit, Scaled scaled) {
-    require_math_type<T>();
-    const Pieces<T> piece = divide<T>(ComposedCall::AscendQuant, scratch, 2);
-    uint32_t elems = round_unit > piece.elems ? piece.elems : piece.elems / round_unit * round_unit;
-    if (elems % asim::kUbBlockBytes != 0) elems = piece.elems;      // results of a round begin at a data block
-    in_rounds(count, elems, [&](uint32_t done, uint32_t number) {
-        scaled(piece[0], done, number);
-        to_bytes(dst[done], piece[0], piece[1].template ReinterpretCast<half>(), number);
+// Scales or offsets of columns in half. Those of float become halfs in their own place, as the published library has it.
+template <typename T>
+LocalTensor<half> narrowed(const LocalTensor<T> &values, uint32_t columns) {
+    const LocalTensor<half> halfs = values.template ReinterpretCast<half>();
+    if constexpr (std::is_same_v<T, float>) Steps<half>(columns).cast(halfs, values);
+    return halfs;
+}
+
+// All of it in half, in rounds of what the scratch buffer holds; `scale` and `shift` get the steps of a round, its values and
+// its first element.
+template <typename T, typename Scale, typename Shift>
+void quantize(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const Pieces<half> &piece, uint32_t count, Scale scale,
+              Shift shift) {
+    in_rounds(count, piece.elems, [&](uint32_t done, uint32_t number) {
+        const Steps<half> steps(number);
+        scale(steps, piece[0], in_half(src[done], piece[0], steps), done);
+        shift(steps, piece[0], done);
+        Steps<int8_t>(number).cast(dst[done], piece[0]);
     });
 }
 
 // One scale and offset for all.
 template <typename T>
-void quantize_all(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch, float scale, float offset,
-                  uint32_t count) {
+void quantize_all(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch, float scale,
+                  float offset, uint32_t count) {
+    require_math_type<T>();
     asim::check_demand(ComposedCall::AscendQuant, Demand::AtMost, count, src.GetSize());
-    quantize<T>(dst, scratch, count, 1, [&](const LocalTensor<T> &to, uint32_t done, uint32_t number) {
-        const Steps<T> steps(number);
-        steps.muls(to, src[done], static_cast<T>(scale));
-        steps.adds(to, to, static_cast<T>(offset));
-    });
+    const auto factor = static_cast<half>(scale), term = static_cast<half>(offset);
+    quantize(
+        dst, src, divide<half>(ComposedCall::AscendQuant, scratch, 1), count,
+        [&](const auto &steps, const auto &to, const auto &from, uint32_t) { steps.muls(to, from, factor); },
+        [&](const auto &steps, const auto &to, uint32_t) { steps.adds(to, to, term); });
 }
 
-// One scale for each of the columns of a row; `shift(steps, values, column)` adds the offsets.
+// One scale for each of the columns of a row; `shift(steps, values, first column)` adds the offsets.
 template <typename T, typename Shift>
 void quantize_columns(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch,
-                      const LocalTensor<T> &scales, uint32_t columns, uint32_t count, Shift shift) {
-    asim::check_demand(ComposedCall::AscendQuant, Demand::AtMost, count, src.GetSize());
-    asim::check_demand(ComposedCall::AscendQuant, Demand::AboveZero, columns, 0);
-    asim::check_demand(ComposedCall::AscendQuant, Demand::WholeBlocks, columns * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::AscendQuant, Demand::Equal, count % columns, 0);
-    quantize<T>(dst, scratch, count, columns, [&](const LocalTensor<T> &to, uint32_t done, uint32_t number) {
-        for (uint32_t at = 0; at < number;) {
-            const uint32_t column = (done + at) % columns, left = columns - column;
-            const uint32_t part = left < number - at ? left : number - at;
-            const Steps<T> steps(part);
-            steps.mul(to[at], src[done + at], scales[column]);
-            shift(steps, to[at], column);
-            at += part;
-        }
-    });
+                      const LocalTensor<half> &factors, uint32_t columns, uint32_t count, Shift shift) {
+    const Pieces<half> piece = divide<half>(ComposedCall::AscendQuant, scratch, 1);
+    for (uint32_t row = 0; row < count; row += columns) {
+        const auto scale = [&](const auto &steps, const auto &to, const auto &from, uint32_t column) {
+            steps.mul(to, from, factors[column]);
+        };
+        quantize(dst[row], src[row], piece, columns, scale, shift);
+    }
+}
+
+template <typename T>
+void check_columns(const LocalTensor<T> &src, const LocalTensor<T> &scales, uint32_t columns, uint32_t count) {
+    require_math_type<T>();
+    constexpr ComposedCall call = ComposedCall::AscendQuant;
+    asim::check_demand(call, Demand::AtMost, count, src.GetSize());
+    asim::check_demand(call, Demand::AboveZero, columns, 0, Quantity::ScaleCount);
+    asim::check_demand(call, Demand::Multiple, columns, asim::kUbBlockBytes, Quantity::ScaleCount);
+    asim::check_demand(call, Demand::Most, columns, scales.GetSize(), Quantity::ScaleCount);
+    asim::check_demand(call, Demand::Multiple, count, columns, Quantity::CalCount);
 }
 
 }  // namespace composed_calls
 
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const float scale, const float offset, const uint32_t calCount) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const float scale, const float offset,
+                                   const uint32_t calCount) {
     composed_calls::quantize_all(dst, src, sharedTmpBuffer, scale, offset, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const float scale, const float offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const float scale, const float offset) {
     composed_calls::quantize_all(dst, src, sharedTmpBuffer, scale, offset, src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale, const float offset,
-                                   const uint32_t calCount) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale,
+                                   const float offset, const uint32_t calCount) {
     composed_calls::quantize_all(dst, src, composed_calls::free_scratch(), scale, offset, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale, const float offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale,
+                                   const float offset) {
     composed_calls::quantize_all(dst, src, composed_calls::free_scratch(), scale, offset, src.GetSize());
 }
 
 // The same offset for all columns.
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const T offset, const uint32_t scaleCount, const uint32_t calCount) {
-    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, scaleTensor, scaleCount, calCount,
-                              [&](const auto &steps, const LocalTensor<T> &values, uint32_t) { steps.adds(values, values, offset); });
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor, const T offset,
+                                   const uint32_t scaleCount, const uint32_t calCount) {
+    composed_calls::check_columns(src, scaleTensor, scaleCount, calCount);
+    const auto term = static_cast<half>(offset);
+    const LocalTensor<half> factors = composed_calls::narrowed(scaleTensor, scaleCount);
+    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, factors, scaleCount, calCount,
+                                     [&](const auto &steps, const auto &to, uint32_t) { steps.adds(to, to, term); });
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const T offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor,
+                                   const T offset) {
     AscendQuant<T>(dst, src, sharedTmpBuffer, scaleTensor, offset, scaleTensor.GetSize(), src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
@@ -109,25 +127,33 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
     AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offset, scaleCount, calCount);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor, const T offset) {
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
+                                   const T offset) {
     AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offset, scaleTensor.GetSize(), src.GetSize());
 }
 
 // An offset for each column.
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const LocalTensor<T> &offsetTensor, const uint32_t scaleCount,
-                                   const uint32_t offsetCount, const uint32_t calCount) {
-    asim::check_demand(composed_calls::ComposedCall::AscendQuant, composed_calls::Demand::Equal, scaleCount, offsetCount);
-    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, scaleTensor, scaleCount, calCount,
-                              [&](const auto &steps, const LocalTensor<T> &values, uint32_t column) {
-                                  steps.add(values, values, offsetTensor[column]);
-                              });
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor,
+                                   const LocalTensor<T> &offsetTensor, const uint32_t scaleCount, const uint32_t offsetCount,
+                                   const uint32_t calCount) {
+    using composed_calls::Demand, composed_calls::Quantity;
+    constexpr auto call = composed_calls::ComposedCall::AscendQuant;
+    asim::check_demand(call, Demand::Equal, offsetCount, scaleCount, Quantity::OffsetCount);
+    asim::check_demand(call, Demand::Most, offsetCount, offsetTensor.GetSize(), Quantity::OffsetCount);
+    composed_calls::check_columns(src, scaleTensor, scaleCount, calCount);
+    const LocalTensor<half> factors = composed_calls::narrowed(scaleTensor, scaleCount);
+    const LocalTensor<half> terms = composed_calls::narrowed(offsetTensor, offsetCount);
+    const auto shift = [&](const auto &steps, const auto &to, uint32_t column) { steps.add(to, to, terms[column]); };
+    composed_calls::quantize_columns(dst, src, sharedTmpBuffer, factors, scaleCount, calCount, shift);
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
-__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                   const LocalTensor<T> &scaleTensor, const LocalTensor<T> &offsetTensor) {
-    AscendQuant<T>(dst, src, sharedTmpBuffer, scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(), src.GetSize());
+__aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src,
+                                   const LocalTensor<uint8_t> &sharedTmpBuffer, const LocalTensor<T> &scaleTensor,
+                                   const LocalTensor<T> &offsetTensor) {
+    AscendQuant<T>(dst, src, sharedTmpBuffer, scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(),
+                   src.GetSize());
 }
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
@@ -138,7 +164,8 @@ __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTe
 template <typename T, bool isReuseSource = false, const AscendQuantConfig &config = ASCEND_QUANT_DEFAULT_CFG>
 __aicore__ inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const LocalTensor<T> &scaleTensor,
                                    const LocalTensor<T> &offsetTensor) {
-    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offsetTensor, scaleTensor.GetSize(), offsetTensor.GetSize(), src.GetSize());
+    AscendQuant<T>(dst, src, composed_calls::free_scratch(), scaleTensor, offsetTensor, scaleTensor.GetSize(),
+                   offsetTensor.GetSize(), src.GetSize());
 }
 
 }  // namespace AscendC

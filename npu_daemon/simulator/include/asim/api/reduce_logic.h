@@ -14,10 +14,10 @@ inline uint32_t power_of_two_below(uint32_t value) {
     return power;
 }
 
-// Products of the first `columns` elements of rows that begin at data blocks: halves of a row are multiplied until a data block is left,
-// whose elements become data blocks of their own.
-inline void products_of_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &scratch, uint32_t rows,
-                             uint32_t columns) {
+// Products of the first `columns` elements of rows that begin at data blocks: halves of a row are multiplied until a data block
+// is left, whose elements become data blocks of their own.
+inline void products_of_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &scratch,
+                             uint32_t rows, uint32_t columns) {
     const uint32_t stride = AlignUp(columns, kFloatsOfBlock), whole = power_of_two_below(columns), rest = columns - whole;
     asim::check_scratch(ComposedCall::ReduceProd, bytes_of(scratch),
                         (uint64_t{kFloatsOfRepeat} + rows * kFloatsOfBlock + whole) * sizeof(float));
@@ -41,7 +41,8 @@ inline void products_of_rows(const LocalTensor<float> &dst, const LocalTensor<fl
         Brcb(scratch, work, 1, BrcbRepeatParams{1, 8});
         PipeBarrier<PIPE_V>();
         uint32_t lanes = columns < kFloatsOfBlock ? whole : kFloatsOfBlock;
-        if (rest > 0 && lanes < kFloatsOfBlock) Steps<float>(rest * kFloatsOfBlock).mul(scratch, scratch, scratch[whole * kFloatsOfBlock]);
+        if (rest > 0 && lanes < kFloatsOfBlock) Steps<float>(rest * kFloatsOfBlock).mul(scratch, scratch,
+                                                                                        scratch[whole * kFloatsOfBlock]);
         for (; lanes > 1;) {
             lanes /= 2;
             Steps<float>(lanes * kFloatsOfBlock).mul(scratch, scratch, scratch[lanes * kFloatsOfBlock]);
@@ -52,7 +53,8 @@ inline void products_of_rows(const LocalTensor<float> &dst, const LocalTensor<fl
     Duplicate(first, 1u, static_cast<int32_t>(kFloatsOfRepeat));
     PipeBarrier<PIPE_V>();
     uint64_t taken = 0;
-    GatherMask<float, uint32_t>(dst, results, first, true, kFloatsOfBlock, GatherMaskParams(1, static_cast<uint16_t>(rows), 1, 0), taken);
+    GatherMask<float, uint32_t>(dst, results, first, true, kFloatsOfBlock, GatherMaskParams(1, static_cast<uint16_t>(rows), 1, 0),
+                                taken);
     PipeBarrier<PIPE_V>();
 }
 
@@ -79,13 +81,15 @@ void reduce_bytes(const LocalTensor<uint8_t> &dst, const LocalTensor<uint8_t> &s
     constexpr bool rows_remain = std::is_same_v<pattern, Pattern::Reduce::AR>;
     const uint32_t columns = AlignUp(shape[1], asim::kUbBlockBytes), elements = shape[0] * columns;
     const uint32_t results = AlignUp(rows_remain ? shape[0] : columns, asim::kUbBlockBytes);
-    asim::check_scratch(call, bytes_of(scratch), (uint64_t{elements} + results) * sizeof(half));
+    constexpr uint32_t lanes = asim::kRepeatBytes / sizeof(half);
+    const uint32_t folded = rows_remain && shape[1] > lanes ? lanes : 0;        // of a row, a repeat
+    asim::check_scratch(call, bytes_of(scratch), (uint64_t{elements} + results + folded) * sizeof(half));
     const LocalTensor<half> wide = scratch.template ReinterpretCast<half>(), result = wide[elements], rest = result[results];
     Steps<half>(elements).cast(wide, src);
     if constexpr (rows_remain) {
-        constexpr uint32_t lanes = asim::kRepeatBytes / sizeof(half);
         for (uint32_t row = 0; row < shape[0]; ++row) {      // rows are longer than their data by a block at most
-            reduce_rows::last_axis<type>(result[row], wide[row * columns], rest, 1, shape[1], shape[1] <= lanes ? 8 : columns / 16);
+            reduce_rows::last_axis<type>(result[row], wide[row * columns], rest, 1, shape[1],
+                                         shape[1] <= lanes ? 8 : columns / 16);
         }
     } else {
         const uint32_t padded[] = {shape[0], columns};
@@ -95,7 +99,8 @@ void reduce_bytes(const LocalTensor<uint8_t> &dst, const LocalTensor<uint8_t> &s
 }
 
 template <ReduceType type, ComposedCall call, typename T, typename pattern>
-void reduce_flags(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch, const uint32_t shape[]) {
+void reduce_flags(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch,
+                  const uint32_t shape[]) {
     static_assert(std::is_same_v<T, uint8_t> || std::is_same_v<T, float>, "ReduceAll and ReduceAny take uint8_t or float");
     asim::check_matrix(call, {shape[0], shape[1]});
     if constexpr (std::is_same_v<T, uint8_t>) reduce_bytes<type, call, pattern>(dst, src, scratch, shape);
@@ -108,11 +113,12 @@ void reduce_flags(const LocalTensor<T> &dst, const LocalTensor<T> &src, const Lo
     template <class T, class pattern, bool isReuseSource = false>                                                               \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch,      \
                                 const uint32_t srcShape[], bool) {                                                              \
-        composed_calls::reduce_flags<ReduceType::Type, composed_calls::ComposedCall::Name, T, pattern>(dst, src, scratch, srcShape);          \
+        constexpr auto call = composed_calls::ComposedCall::Name;                                                               \
+        composed_calls::reduce_flags<ReduceType::Type, call, T, pattern>(dst, src, scratch, srcShape);                          \
     }                                                                                                                           \
     template <class T, class pattern, bool isReuseSource = false>                                                               \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t srcShape[], bool padded) { \
-        Name<T, pattern>(dst, src, composed_calls::free_scratch(), srcShape, padded);                                                  \
+        Name<T, pattern>(dst, src, composed_calls::free_scratch(), srcShape, padded);                                           \
     }
 ASIM_REDUCTION(ReduceAll, MIN)
 ASIM_REDUCTION(ReduceAny, MAX)
@@ -123,7 +129,8 @@ __aicore__ inline void ReduceProd(const LocalTensor<T> &dst, const LocalTensor<T
                                   const uint32_t srcShape[], bool) {
     static_assert(std::is_same_v<T, float>, "ReduceProd takes float");
     constexpr bool rows_remain = std::is_same_v<pattern, Pattern::Reduce::AR>;
-    static_assert(rows_remain || std::is_same_v<pattern, Pattern::Reduce::RA>, "the pattern of a reduction is AscendC::Pattern::Reduce::AR or RA");
+    static_assert(rows_remain || std::is_same_v<pattern, Pattern::Reduce::RA>,
+                  "the pattern of a reduction is AscendC::Pattern::Reduce::AR or RA");
     asim::check_matrix(composed_calls::ComposedCall::ReduceProd, {srcShape[0], srcShape[1]});
     asim::check_demand(composed_calls::ComposedCall::ReduceProd, composed_calls::Demand::AboveZero, srcShape[0] * srcShape[1], 0);
     const LocalTensor<float> pieces = scratch.template ReinterpretCast<float>();
@@ -144,7 +151,8 @@ __aicore__ inline void ReduceXorSum(const LocalTensor<T> &dst, const LocalTensor
     asim::check_demand(ComposedCall::ReduceXorSum, composed_calls::Demand::AtMost, calCount, src0.GetSize());
     asim::check_demand(ComposedCall::ReduceXorSum, composed_calls::Demand::AtMost, calCount, src1.GetSize());
     const uint32_t elements = AlignUp(calCount, 32u);
-    asim::check_scratch(ComposedCall::ReduceXorSum, composed_calls::bytes_of(sharedTmpBuffer), elements * (sizeof(float) + 2 * sizeof(T)));
+    asim::check_scratch(ComposedCall::ReduceXorSum, composed_calls::bytes_of(sharedTmpBuffer),
+                        elements * (sizeof(float) + 2 * sizeof(T)));
     const LocalTensor<float> wide = sharedTmpBuffer.template ReinterpretCast<float>();
     const LocalTensor<T> different = wide[elements].template ReinterpretCast<T>();
     Xor<T>(different, src0, src1, different[elements].template ReinterpretCast<uint8_t>(), calCount);

@@ -9,7 +9,8 @@ namespace AscendC {
 namespace composed_calls {
 
 // dst[i] = sum of row i, which is overwritten; rows lie `stride` elements apart.
-inline void fold_squares(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t rows, uint32_t stride, uint32_t columns) {
+inline void fold_squares(const LocalTensor<float> &dst, const LocalTensor<float> &src, uint32_t rows, uint32_t stride,
+                         uint32_t columns) {
     for (uint32_t row = 0; row < rows; ++row) {
         const LocalTensor<float> from = src[row * stride];
         uint32_t left = columns;
@@ -37,8 +38,8 @@ inline void fold_blocks(const LocalTensor<float> &dst, const LocalTensor<float> 
 }
 
 // dst[i][j] = src[i][j] * factors[i], read by the scalar unit.
-inline void scale_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                       uint32_t stride) {
+inline void scale_rows(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                       uint32_t rows, uint32_t stride) {
     await<HardEvent::V_S>();
     for (uint32_t row = 0; row < rows; ++row) {
         const float factor = factors.GetValue(row);
@@ -48,8 +49,8 @@ inline void scale_rows(const LocalTensor<float> &dst, const LocalTensor<float> &
 }
 
 // Likewise for eight rows of whole repeats at a time, whose factors become data blocks.
-inline void scale_blocks(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                         uint32_t stride) {
+inline void scale_blocks(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                         uint32_t rows, uint32_t stride) {
     const auto row_blocks = static_cast<uint16_t>(stride / kFloatsOfBlock);
     Brcb(dst, factors, static_cast<uint8_t>(rows / 8), BrcbRepeatParams{row_blocks, static_cast<uint16_t>(row_blocks * 8)});
     PipeBarrier<PIPE_V>();
@@ -64,13 +65,14 @@ inline void scale_blocks(const LocalTensor<float> &dst, const LocalTensor<float>
 }
 
 // dst[i][j] = src[i][j] * factors[j]
-inline void scale_columns(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors, uint32_t rows,
-                          uint32_t stride) {
+inline void scale_columns(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &factors,
+                          uint32_t rows, uint32_t stride) {
     const uint32_t whole = stride / kFloatsOfRepeat, rest = stride % kFloatsOfRepeat;
     const auto row_blocks = static_cast<uint8_t>(stride / kFloatsOfBlock);
     const BinaryRepeatParams params{1, 1, 1, row_blocks, row_blocks, 0};
     if (whole >= rows && whole > 0) {
-        for (uint32_t row = 0; row < rows; ++row) Mul(dst[row * stride], src[row * stride], factors, static_cast<int32_t>(stride));
+        for (uint32_t row = 0; row < rows; ++row) Mul(dst[row * stride], src[row * stride], factors,
+                                                      static_cast<int32_t>(stride));
     } else {
         counted(rows * kFloatsOfRepeat, [&] {
             for (uint32_t column = 0; column < whole * kFloatsOfRepeat; column += kFloatsOfRepeat) {
@@ -115,6 +117,30 @@ void rms_norm_rows(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
     }
 }
 
+// A plan whose rounds are whole rows, and with basic blocks whole repeats of rows in groups of eight, as the page has it.
+template <typename T, bool isBasicBlock>
+void check_rms_norm(const RmsNormTiling &tiling) {
+    constexpr ComposedCall call = ComposedCall::RmsNorm;
+    constexpr uint32_t kMostBasicColumns = 2047, kRowsOfGroup = 8;
+    asim::check_matrix(call, {tiling.bLength, tiling.sLength});
+    asim::check_matrix(call, {tiling.bLength * tiling.sLength, tiling.hLength});
+    asim::check_matrix(call, {tiling.mainBsLength, tiling.hLength});
+    asim::check_demand(call, Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
+    asim::check_demand(call, Demand::Most, tiling.originalHLength, tiling.hLength, Quantity::OriginalHLength);
+    asim::check_demand(call, Demand::AboveZero, tiling.mainBsLength, 0, Quantity::MainBsLength);
+    asim::check_demand(call, Demand::Equal, tiling.mainBshLength, tiling.mainBsLength * tiling.hLength, Quantity::MainBshLength);
+    if constexpr (isBasicBlock) {
+        asim::check_demand(call, Demand::Multiple, tiling.hLength, kFloatsOfRepeat, Quantity::HLength);
+        asim::check_demand(call, Demand::Most, tiling.hLength, kMostBasicColumns, Quantity::HLength);
+        asim::check_demand(call, Demand::Multiple, tiling.bLength * tiling.sLength, kRowsOfGroup, Quantity::Rows);
+        if (tiling.mainBsLength > kRowsOfGroup) {
+            asim::check_demand(call, Demand::Multiple, tiling.mainBsLength, kRowsOfGroup, Quantity::MainBsLength);
+        }
+    } else if (tiling.hLength % kFloatsOfRepeat != 0) {
+        asim::check_demand(call, Demand::Most, tiling.mainBsLength, MAX_REPEAT_TIMES, Quantity::MainBsLength);
+    }
+}
+
 }  // namespace composed_calls
 
 template <typename T, bool isBasicBlock = false>
@@ -122,19 +148,17 @@ __aicore__ inline void RmsNorm(const LocalTensor<T> &dstLocal, const LocalTensor
                                const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon, const RmsNormTiling &tiling) {
     require_math_type<T>();
     using composed_calls::ComposedCall;
+    composed_calls::check_rms_norm<T, isBasicBlock>(tiling);
     const uint32_t aligned = AlignUp(tiling.mainBsLength, composed_calls::kFloatsOfBlock);
     const uint32_t floats = aligned + tiling.mainBshLength * (std::is_same_v<T, half> ? 2 : 1);
-    asim::check_matrix(ComposedCall::RmsNorm, {tiling.bLength * tiling.sLength, tiling.hLength});
-    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::WholeBlocks, tiling.hLength * static_cast<uint32_t>(sizeof(T)), 0);
-    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::AtMost, tiling.originalHLength, tiling.hLength);
-    asim::check_demand(ComposedCall::RmsNorm, composed_calls::Demand::AboveZero, tiling.mainBsLength, 0);
     asim::check_scratch(ComposedCall::RmsNorm, composed_calls::bytes_of(sharedTmpBuffer), uint64_t{floats} * sizeof(float));
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const composed_calls::RmsScratch scratch{base, base[aligned], base[aligned + tiling.mainBshLength]};
     const uint32_t rows = tiling.bLength * tiling.sLength;
     composed_calls::in_rounds(rows, tiling.mainBsLength, [&](uint32_t done, uint32_t number) {
         const uint32_t offset = done * tiling.hLength;
-        composed_calls::rms_norm_rows<T, isBasicBlock>(dstLocal[offset], srcLocal[offset], gammaLocal, epsilon, tiling, scratch, number);
+        composed_calls::rms_norm_rows<T, isBasicBlock>(dstLocal[offset], srcLocal[offset], gammaLocal, epsilon, tiling, scratch,
+                                                       number);
     });
 }
 template <typename T, bool isBasicBlock = false>

@@ -19,18 +19,25 @@ struct SoftmaxRows {
     uint32_t stride;
 };
 
+// Every call of this family takes its rows from here: no more of them count than there are, or columns of one.
+__aicore__ inline SoftmaxRows counted_rows(asim::ComposedCall call, const SoftMaxShapeInfo &shape) {
+    asim::check_counting(call, {shape.oriSrcM, shape.oriSrcK}, {shape.srcM, shape.srcK});
+    return {{shape.srcM, shape.oriSrcK ? shape.oriSrcK : shape.srcK}, shape.srcK};
+}
+
 // Without a shape, the one that the host planned for. `Tiling` is SoftMaxTiling as the operator's tiling data has it.
 template <typename Tiling>
-__aicore__ inline SoftmaxRows planned_rows(const Tiling &tiling, const SoftMaxShapeInfo &shape) {
-    if (shape.srcM == 0 || shape.srcK == 0) return {{tiling.srcM, tiling.srcK}, tiling.srcK};
-    return {{shape.srcM, shape.oriSrcK ? shape.oriSrcK : shape.srcK}, shape.srcK};
+__aicore__ inline SoftmaxRows planned_rows(asim::ComposedCall call, const Tiling &tiling, const SoftMaxShapeInfo &shape) {
+    if (shape.srcM != 0 && shape.srcK != 0) return counted_rows(call, shape);
+    asim::check_demand(call, asim::Demand::AboveZero, tiling.srcM != 0 && tiling.srcK != 0, 0);
+    return {{tiling.srcM, tiling.srcK}, tiling.srcK};
 }
 
 template <typename T, typename Tiling>
 __aicore__ inline void softmax_rows(const LocalTensor<T> &dst, uint8_t *sums, uint8_t *maxima, const LocalTensor<T> &src,
                                     asim::Scratch scratch, const Tiling &tiling, const SoftMaxShapeInfo &shape) {
     require_math_type<T>();
-    const SoftmaxRows rows = planned_rows(tiling, shape);
+    const SoftmaxRows rows = planned_rows(asim::ComposedCall::SoftMax, tiling, shape);
     asim::softmax<T>(dst.bytes(), sums, maxima, src.bytes(), rows.shape, rows.stride, scratch);
 }
 

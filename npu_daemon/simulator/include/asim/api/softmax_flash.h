@@ -14,13 +14,14 @@ constexpr SoftmaxConfig SOFTMAX_DEFAULT_CFG = {};
 
 // From the call, or what was noted for the tensor, or what the host planned.
 template <typename T>
-__aicore__ inline SoftmaxRows rows_of(const LocalTensor<T> &tensor, const SoftMaxTiling &tiling, const SoftMaxShapeInfo &shape) {
-    if (shape.srcM != 0 && shape.srcK != 0) return {{shape.srcM, shape.oriSrcK ? shape.oriSrcK : shape.srcK}, shape.srcK};
+__aicore__ inline SoftmaxRows rows_of(asim::ComposedCall call, const LocalTensor<T> &tensor, const SoftMaxTiling &tiling,
+                                      const SoftMaxShapeInfo &shape) {
     const ShapeInfo noted = tensor.GetShapeInfo();
-    if (noted.shapeDim == 0 || noted.originalShapeDim == 0) return {{tiling.srcM, tiling.srcK}, tiling.srcK};
-    uint32_t rows = 1;
-    for (uint8_t i = 0; i + 1 < noted.shapeDim; ++i) rows *= noted.shape[i];
-    return {{rows, noted.originalShape[noted.originalShapeDim - 1]}, noted.shape[noted.shapeDim - 1]};
+    if ((shape.srcM != 0 && shape.srcK != 0) || noted.shapeDim == 0 || noted.originalShapeDim == 0) return planned_rows(call, tiling, shape);
+    SoftMaxShapeInfo found{1, noted.shape[noted.shapeDim - 1], 1, noted.originalShape[noted.originalShapeDim - 1]};
+    for (uint8_t i = 0; i + 1 < noted.shapeDim; ++i) found.srcM *= noted.shape[i];
+    for (uint8_t i = 0; i + 1 < noted.originalShapeDim; ++i) found.oriSrcM *= noted.originalShape[i];
+    return planned_rows(call, tiling, found);
 }
 
 // Of a plan, the simulated library reads the extents.
@@ -44,7 +45,7 @@ __aicore__ inline void SoftmaxFlashV2(const LocalTensor<T> &dst, const LocalTens
                                       const LocalTensor<T> &maxBefore, const LocalTensor<uint8_t> &sharedTmpBuffer,
                                       const SoftMaxTiling &tiling, const SoftMaxShapeInfo &shape = {}) {
     static_assert(std::is_same_v<T, float> && !isDataFormatNZ, "SoftmaxFlashV2 is simulated for ND tensors of float");
-    const SoftmaxRows rows = rows_of(src, tiling, shape);
+    const SoftmaxRows rows = rows_of(asim::ComposedCall::SoftmaxFlashV2, src, tiling, shape);
     const asim::SoftmaxPieces pieces{sum.bytes(), max.bytes(), sumBefore.bytes(), maxBefore.bytes(), factor.bytes(), isUpdate};
     asim::softmax_piece(dst.bytes(), src.bytes(), pieces, rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
 }
@@ -64,7 +65,7 @@ __aicore__ inline void SoftmaxGrad(const LocalTensor<T> &dst, const LocalTensor<
                                    const SoftMaxShapeInfo &shape = {}) {
     require_math_type<T>();
     static_assert(!isDataFormatNZ, "SoftmaxGrad is simulated for ND tensors");
-    const SoftmaxRows rows = rows_of(src, tiling, shape);
+    const SoftmaxRows rows = rows_of(asim::ComposedCall::SoftmaxGrad, src, tiling, shape);
     asim::softmax_gradient<T>(dst.bytes(), grad.bytes(), src.bytes(), isFront, rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
 }
 template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>

@@ -65,7 +65,8 @@ uint32_t merge_fours(Records<T> &records) {
         const uint32_t step = record_elems<T>(run);
         const LocalTensor<T> &src = records.from();
         const MrgSortSrcList<T> list(src, src[step], src[2 * step], src[3 * step]);
-        MrgSort<T>(records.to(), list, MrgSort4Info(lengths, false, 15, static_cast<uint16_t>(records.row_records / (run * kMergeWays))));
+        MrgSort<T>(records.to(), list,
+                   MrgSort4Info(lengths, false, 15, static_cast<uint16_t>(records.row_records / (run * kMergeWays))));
         PipeBarrier<PIPE_V>();
         records.mirror(src, records.to());
         records.current = 1 - records.current;
@@ -80,7 +81,9 @@ void merge_rest(Records<T> &records, uint32_t run, uint32_t k) {
     for (uint32_t left = records.row_records, length = run; length >= kSortedRun; length /= kMergeWays) {
         for (; left >= length; left -= length) {
             if (merged > 0) {
-                const uint16_t lengths[] = {static_cast<uint16_t>(merged < k ? merged : k), static_cast<uint16_t>(length < k ? length : k), 0, 0};
+                const auto first = static_cast<uint16_t>(merged < k ? merged : k);
+                const auto next = static_cast<uint16_t>(length < k ? length : k);
+                const uint16_t lengths[] = {first, next, 0, 0};
                 const LocalTensor<T> &src = records.from();
                 const MrgSortSrcList<T> list(src, src[record_elems<T>(merged)], src, src);
                 MrgSort<T>(records.to(), list, MrgSort4Info(lengths, false, 3, 1));
@@ -98,7 +101,8 @@ void take_records(const LocalTensor<T> &values, const LocalTensor<int32_t> &indi
     constexpr uint8_t kFirstOfTwo = 1, kSecondOfTwo = 2, kFirstOfFour = 3;
     const GatherMaskParams params(1, 1, 8, 1);
     uint64_t taken = 0;
-    GatherMask<T>(values, records, sizeof(T) == sizeof(float) ? kFirstOfTwo : kFirstOfFour, true, record_elems<T>(k), params, taken);
+    GatherMask<T>(values, records, sizeof(T) == sizeof(float) ? kFirstOfTwo : kFirstOfFour, true, record_elems<T>(k), params,
+                  taken);
     GatherMask<float>(indices.template ReinterpretCast<float>(), records.template ReinterpretCast<float>(), kSecondOfTwo, true,
                       record_elems<float>(k), params, taken);
     PipeBarrier<PIPE_V>();
@@ -122,14 +126,15 @@ void top_of_row(const TopKOperands<T> &operands, const TopKInfo &info, uint32_t 
         Steps<T>(inner).muls(records.copies[1], source, T(-1));
         source = records.copies[1];
     }
-    Sort32<T>(records.copies[0], source, operands.source_indices.template ReinterpretCast<uint32_t>(), static_cast<int32_t>(inner / kSortedRun));
+    Sort32<T>(records.copies[0], source, operands.source_indices.template ReinterpretCast<uint32_t>(),
+              static_cast<int32_t>(inner / kSortedRun));
     PipeBarrier<PIPE_V>();
     records.mirror(records.copies[1], records.copies[0]);
     const uint32_t run = merge_fours(records);
     merge_rest(records, run, operands.k);
     constexpr uint32_t values_unit = asim::kUbBlockBytes / sizeof(T), indices_unit = asim::kUbBlockBytes / sizeof(int32_t);
-    take_records(operands.values[row * AlignUp(operands.k, values_unit)], operands.indices[row * AlignUp(operands.k, indices_unit)],
-                 records.from(), operands.k);
+    take_records(operands.values[row * AlignUp(operands.k, values_unit)],
+                 operands.indices[row * AlignUp(operands.k, indices_unit)], records.from(), operands.k);
 }
 
 // Which elements of the 32 records of a row are the values, or the indices, of the first `k`.
@@ -168,8 +173,8 @@ void top_of_short_rows(const TopKOperands<T> &operands, const TopKInfo &info) {
     const GatherMaskParams params(1, static_cast<uint16_t>(rows), 8, 0);
     uint64_t taken = 0;
     GatherMask<T, Bits>(operands.values, sorted, masks, true, record_elems<T>(kSortedRun), params, taken);
-    GatherMask<float, uint32_t>(operands.indices.template ReinterpretCast<float>(), sorted.template ReinterpretCast<float>(), index_masks,
-                                true, record_elems<float>(kSortedRun), params, taken);
+    GatherMask<float, uint32_t>(operands.indices.template ReinterpretCast<float>(), sorted.template ReinterpretCast<float>(),
+                                index_masks, true, record_elems<float>(kSortedRun), params, taken);
     PipeBarrier<PIPE_V>();
 }
 
@@ -178,12 +183,16 @@ void check_topk(const LocalTensor<uint8_t> &scratch, const TopKInfo &info, int32
     const auto call = ComposedCall::TopK;
     require_math_type<T>();
     constexpr uint32_t kMostRecords = 4096;
-    asim::check_demand(call, Demand::WholeBlocks, static_cast<uint32_t>(info.inner), 0);
-    asim::check_demand(call, Demand::AboveZero, k > 0 && info.n > 0 && info.outter > 0, 0);
-    asim::check_demand(call, Demand::AtMost, static_cast<uint32_t>(k), static_cast<uint32_t>(info.n));
-    asim::check_demand(call, Demand::AtMost, static_cast<uint32_t>(info.n), static_cast<uint32_t>(info.inner));
-    asim::check_demand(call, Demand::AtMost, static_cast<uint32_t>(info.inner), kMostRecords);
-    if (small) asim::check_demand(call, Demand::Equal, static_cast<uint32_t>(info.inner), kSortedRun);
+    const auto inner = static_cast<uint32_t>(info.inner), n = static_cast<uint32_t>(info.n);
+    asim::check_demand(call, Demand::Multiple, inner, kSortedRun, Quantity::Inner);
+    asim::check_demand(call, Demand::Most, inner, kMostRecords, Quantity::Inner);
+    if (small) asim::check_demand(call, Demand::Equal, inner, kSortedRun, Quantity::Inner);
+    asim::check_matrix(call, {static_cast<uint32_t>(info.outter), inner});
+    asim::check_demand(call, Demand::AboveZero, static_cast<uint32_t>(info.outter), 0, Quantity::Outter);
+    asim::check_demand(call, Demand::AboveZero, n, 0, Quantity::N);
+    asim::check_demand(call, Demand::Most, n, inner, Quantity::N);
+    asim::check_demand(call, Demand::AboveZero, static_cast<uint32_t>(k), 0, Quantity::K);
+    asim::check_demand(call, Demand::Most, static_cast<uint32_t>(k), n, Quantity::K);
     asim::check_scratch(call, bytes_of(scratch), needed_bytes);
 }
 
@@ -191,18 +200,19 @@ void check_topk(const LocalTensor<uint8_t> &scratch, const TopKInfo &info, int32
 
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
           enum TopKMode topkMode = TopKMode::TOPK_NORMAL, const TopKConfig &config = defaultTopKConfig>
-__aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTensor<int32_t> &dstIndexLocal, const LocalTensor<T> &srcLocal,
-                            const LocalTensor<int32_t> &srcIndexLocal, const LocalTensor<bool> &finishLocal,
-                            const LocalTensor<uint8_t> &tmpLocal, const int32_t k, const TopkTiling &, const TopKInfo &topKInfo,
-                            const bool isLargest = true) {
+__aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTensor<int32_t> &dstIndexLocal,
+                            const LocalTensor<T> &srcLocal, const LocalTensor<int32_t> &srcIndexLocal,
+                            const LocalTensor<bool> &finishLocal, const LocalTensor<uint8_t> &tmpLocal, const int32_t k,
+                            const TopkTiling &, const TopKInfo &topKInfo, const bool isLargest = true) {
     static_assert(config.algo == TopKAlgo::MERGE_SORT, "TopK has no radix sort on Atlas A2");
     constexpr bool small = topkMode == TopKMode::TOPK_NSMALL;
-    if (small && isHasfinish) asim::check_demand(composed_calls::ComposedCall::TopK, composed_calls::Demand::Equal, 1, 0);
+    static_assert(!(small && isHasfinish), "TopK of short rows (TOPK_NSMALL) has no finished rows: isHasfinish must be false");
     const auto inner = static_cast<uint32_t>(topKInfo.inner), rows = static_cast<uint32_t>(topKInfo.outter);
     const uint32_t records = small ? inner * rows : 2 * inner, sources = small ? inner * rows : inner;
     const uint64_t negated = small && !isLargest ? uint64_t{sources} * sizeof(T) : 0, masks = small ? 2 * asim::kUbBlockBytes : 0;
     const uint64_t before_indices = uint64_t{records} * asim::kSortRecordBytes + negated + masks;
-    composed_calls::check_topk<T>(tmpLocal, topKInfo, k, before_indices + (isInitIndex ? 0 : uint64_t{sources} * sizeof(int32_t)), small);
+    composed_calls::check_topk<T>(tmpLocal, topKInfo, k, before_indices + (isInitIndex ? 0 : uint64_t{sources} * sizeof(int32_t)),
+                                  small);
     LocalTensor<int32_t> indices = srcIndexLocal;
     if constexpr (!isInitIndex) {
         indices = tmpLocal[static_cast<uint32_t>(before_indices)].template ReinterpretCast<int32_t>();
@@ -211,9 +221,11 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
         for (uint32_t row = 1; small && row < rows; ++row) DataCopy(indices[row * inner], indices, inner);
         PipeBarrier<PIPE_V>();
     }
-    const composed_calls::TopKOperands<T> operands{dstValueLocal, srcLocal, dstIndexLocal, indices, tmpLocal.template ReinterpretCast<T>(),
-                                            static_cast<uint32_t>(k), isLargest};
-    const uint32_t row_values = small ? static_cast<uint32_t>(k) : AlignUp(static_cast<uint32_t>(k), asim::kUbBlockBytes / sizeof(T));
+    const LocalTensor<T> scratch = tmpLocal.template ReinterpretCast<T>();
+    const composed_calls::TopKOperands<T> operands{dstValueLocal, srcLocal, dstIndexLocal, indices, scratch,
+                                                   static_cast<uint32_t>(k), isLargest};
+    const uint32_t row_values = small ? static_cast<uint32_t>(k) : AlignUp(static_cast<uint32_t>(k),
+                                                                           asim::kUbBlockBytes / sizeof(T));
     if constexpr (small) composed_calls::top_of_short_rows(operands, topKInfo);
     for (uint32_t row = 0; !small && row < rows; ++row) {
         composed_calls::top_of_row(operands, topKInfo, row);
@@ -227,11 +239,13 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
 }
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
           enum TopKMode topkMode = TopKMode::TOPK_NORMAL, const TopKConfig &config = defaultTopKConfig>
-__aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTensor<int32_t> &dstIndexLocal, const LocalTensor<T> &srcLocal,
-                            const LocalTensor<int32_t> &srcIndexLocal, const LocalTensor<bool> &finishLocal, const int32_t k,
-                            const TopkTiling &tilling, const TopKInfo &topKInfo, const bool isLargest = true) {
-    TopK<T, isInitIndex, isHasfinish, isReuseSrc, topkMode, config>(dstValueLocal, dstIndexLocal, srcLocal, srcIndexLocal, finishLocal,
-                                                                     composed_calls::free_scratch(), k, tilling, topKInfo, isLargest);
+__aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTensor<int32_t> &dstIndexLocal,
+                            const LocalTensor<T> &srcLocal, const LocalTensor<int32_t> &srcIndexLocal,
+                            const LocalTensor<bool> &finishLocal, const int32_t k, const TopkTiling &tilling,
+                            const TopKInfo &topKInfo, const bool isLargest = true) {
+    TopK<T, isInitIndex, isHasfinish, isReuseSrc, topkMode, config>(dstValueLocal, dstIndexLocal, srcLocal, srcIndexLocal,
+                                                                    finishLocal, composed_calls::free_scratch(), k, tilling,
+                                                                    topKInfo, isLargest);
 }
 
 }  // namespace AscendC

@@ -39,7 +39,8 @@ struct FinalizeWeights {
     bool uniform() const { return !counted && (para.tailCountLength == 0 || para.tailCount == 0); }
 
     // dst = src times the counts.
-    void scale(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &spare, uint32_t first, uint32_t number) const {
+    void scale(const LocalTensor<float> &dst, const LocalTensor<float> &src, const LocalTensor<float> &spare, uint32_t first,
+               uint32_t number) const {
         const Steps<float> steps(number);
         if (counted) {
             steps.cast(spare, counts[first]);
@@ -90,7 +91,8 @@ inline void sum_means(const FinalizeScratch &tmp, const LocalTensor<float> &mean
 
 inline void sum_variances(const FinalizeScratch &tmp, const LocalTensor<float> &means, const LocalTensor<float> &variances,
                           const FinalizeWeights &weights) {
-    sum_of_rounds(tmp.variance_sums, tmp, weights.para.abLength, [&](const LocalTensor<float> &sum, uint32_t first, uint32_t number) {
+    const uint32_t values = weights.para.abLength;
+    sum_of_rounds(tmp.variance_sums, tmp, values, [&](const LocalTensor<float> &sum, uint32_t first, uint32_t number) {
         const Steps<float> steps(number), one(1);
         one.adds(tmp.a, tmp.mean_sums, 0.0f);
         one.adds(tmp.b, tmp.a, 0.0f);
@@ -110,7 +112,8 @@ inline FinalizeScratch divide_for_finalize(const LocalTensor<uint8_t> &scratch) 
     constexpr uint32_t most = MAX_REPEAT_TIMES * kFloatsOfRepeat;
     asim::check_scratch(ComposedCall::WelfordFinalize, bytes_of(scratch), uint64_t{4} * asim::kRepeatBytes);
     const LocalTensor<float> base = scratch.template ReinterpretCast<float>();
-    const uint32_t fitting = (base.GetSize() / kFloatsOfRepeat - 2) / 2 * kFloatsOfRepeat, elems = fitting < most ? fitting : most;
+    const uint32_t fitting = (base.GetSize() / kFloatsOfRepeat - 2) / 2 * kFloatsOfRepeat;
+    const uint32_t elems = fitting < most ? fitting : most;
     return {base, base[kFloatsOfRepeat], base[2 * kFloatsOfRepeat], base[2 * kFloatsOfRepeat + elems], elems};
 }
 
@@ -125,10 +128,11 @@ inline void finalize(const LocalTensor<float> &mean, const LocalTensor<float> &v
                      const LocalTensor<float> &variances, const LocalTensor<uint8_t> &scratch, const FinalizeWeights &weights) {
     const WelfordFinalizePara &para = weights.para;
     constexpr ComposedCall call = ComposedCall::WelfordFinalize;
-    asim::check_demand(call, Demand::AboveZero, para.abLength, 0);
-    asim::check_demand(call, Demand::WholeBlocks, para.abLength * static_cast<uint32_t>(sizeof(float)), 0);
-    asim::check_demand(call, Demand::Equal, para.headCountLength + para.tailCountLength, para.abLength);
-    if (!weights.counted && para.tailCountLength > 0) asim::check_demand(call, Demand::AboveZero, para.tailCount, 0);
+    asim::check_demand(call, Demand::AboveZero, para.abLength, 0, Quantity::AbLength);
+    asim::check_demand(call, Demand::Multiple, para.abLength, kFloatsOfBlock, Quantity::AbLength);
+    asim::check_demand(call, Demand::Equal, para.headCountLength + para.tailCountLength, para.abLength, Quantity::HeadAndTail);
+    if (!weights.counted && para.tailCountLength > 0) asim::check_demand(call, Demand::AboveZero, para.tailCount, 0,
+                                                                         Quantity::TailCount);
     for (const LocalTensor<float> &dst : {mean, variance}) {
         must_not_overlap(call, dst, kFloatsOfBlock, means, para.abLength);
         must_not_overlap(call, dst, kFloatsOfBlock, variances, para.abLength);
@@ -149,23 +153,27 @@ inline void finalize(const LocalTensor<float> &mean, const LocalTensor<float> &v
     const LocalTensor<float> &outputMean, const LocalTensor<float> &outputVariance, const LocalTensor<float> &inputMean,     \
         const LocalTensor<float> &inputVariance
 template <bool isReuseSource = false, const WelfordFinalizeConfig &config = WFFINALIZE_DEFAULT_CFG>
-__aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const LocalTensor<uint8_t> &sharedTmpBuffer, const WelfordFinalizePara &para) {
+__aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                       const WelfordFinalizePara &para) {
     static_assert(!config.isCorrection, "WelfordFinalize has no correction of the variance on Atlas A2");
     composed_calls::finalize(outputMean, outputVariance, inputMean, inputVariance, sharedTmpBuffer, {para, {}, false});
 }
 template <bool isReuseSource = false, const WelfordFinalizeConfig &config = WFFINALIZE_DEFAULT_CFG>
-__aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const LocalTensor<int32_t> &counts, const LocalTensor<uint8_t> &sharedTmpBuffer,
-                                       const WelfordFinalizePara &para) {
+__aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const LocalTensor<int32_t> &counts,
+                                       const LocalTensor<uint8_t> &sharedTmpBuffer, const WelfordFinalizePara &para) {
     static_assert(!config.isCorrection, "WelfordFinalize has no correction of the variance on Atlas A2");
     composed_calls::finalize(outputMean, outputVariance, inputMean, inputVariance, sharedTmpBuffer, {para, counts, true});
 }
 template <bool isReuseSource = false, const WelfordFinalizeConfig &config = WFFINALIZE_DEFAULT_CFG>
 __aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const WelfordFinalizePara &para) {
-    WelfordFinalize<isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, composed_calls::free_scratch(), para);
+    WelfordFinalize<isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, composed_calls::free_scratch(),
+                                           para);
 }
 template <bool isReuseSource = false, const WelfordFinalizeConfig &config = WFFINALIZE_DEFAULT_CFG>
-__aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const LocalTensor<int32_t> &counts, const WelfordFinalizePara &para) {
-    WelfordFinalize<isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, counts, composed_calls::free_scratch(), para);
+__aicore__ inline void WelfordFinalize(ASIM_FINALIZE_PARAMETERS, const LocalTensor<int32_t> &counts,
+                                       const WelfordFinalizePara &para) {
+    WelfordFinalize<isReuseSource, config>(outputMean, outputVariance, inputMean, inputVariance, counts,
+                                           composed_calls::free_scratch(), para);
 }
 #undef ASIM_FINALIZE_PARAMETERS
 

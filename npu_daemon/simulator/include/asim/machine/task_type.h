@@ -18,6 +18,9 @@ enum KernelMetaType : uint32_t {
 
 namespace asim {
 
+// The answer of a library that has no kernel for a tiling key.
+constexpr uint32_t kNoInstance = ~uint32_t{0};
+
 struct TaskTypeNote {
     uint64_t key;
     bool for_all_keys;

@@ -40,8 +40,9 @@ inline double fraction_of(double x) {
 
 constexpr double kAsymptotic = 10.0;        // from here on seven terms of the series are enough
 
-// ln(Gamma(x)) for x > 0.
+// ln(Gamma(x)) for x > 0; the two zeros are exact, as they are in the published formulas for float.
 inline double log_gamma(double x) {
+    if (x == 1 || x == 2) return 0;
     double product = 1;
     for (; x < kAsymptotic; x += 1) product *= x;
     const double inverse = 1 / x, square = inverse * inverse;

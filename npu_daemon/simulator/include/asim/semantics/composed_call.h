@@ -1,4 +1,4 @@
-// Calls that headers compose of vector instructions, by the names that their faults carry.
+// Calls that headers compose of vector instructions, by the names that their faults carry, and what their pages demand.
 #pragma once
 #include <cstdint>
 
@@ -6,13 +6,12 @@
 
 namespace asim {
 
-#define ASIM_COMPOSED_CALLS(CALL)                                                                                       \
-    CALL(ReduceSum) CALL(ReduceMax) CALL(ReduceMin) CALL(ReduceMean) CALL(ReduceProd) CALL(ReduceAll) CALL(ReduceAny)   \
-    CALL(ReduceXorSum) CALL(Xor) CALL(Fmod) CALL(CumSum) CALL(Axpy) CALL(SwiGLU) CALL(GeGLU) CALL(ReGlu) CALL(LogSoftMax)          \
-    CALL(SimpleSoftMax) CALL(SoftmaxFlash) CALL(SoftmaxFlashV3) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm)           \
-    CALL(BatchNorm) CALL(DeepNorm) CALL(LayerNormGrad) CALL(LayerNormGradBeta) CALL(Normalize) CALL(WelfordUpdate)      \
-    CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(AscendAntiQuant) CALL(DropOut) CALL(TransData)              \
-    CALL(Transpose) CALL(UnPad) CALL(Digamma) CALL(Lgamma)
+#define ASIM_COMPOSED_CALLS(CALL)                                                                                     \
+    CALL(ReduceSum) CALL(ReduceMax) CALL(ReduceMin) CALL(ReduceMean) CALL(ReduceProd) CALL(ReduceAll) CALL(ReduceAny) \
+    CALL(ReduceXorSum) CALL(Xor) CALL(Fmod) CALL(CumSum) CALL(Axpy) CALL(SwiGLU) CALL(GeGLU) CALL(ReGlu)              \
+    CALL(LogSoftMax) CALL(SimpleSoftMax) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm) CALL(DeepNorm) CALL(Normalize) \
+    CALL(WelfordUpdate) CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(DropOut) CALL(Transpose)              \
+    CALL(Digamma) CALL(Lgamma) CALL(SoftMax) CALL(SoftmaxFlashV2) CALL(SoftmaxGrad) CALL(AdjustSoftMaxRes)
 
 enum class ASIM_API_TYPE ComposedCall : uint8_t {
 #define ASIM_NAME(Name) Name,
@@ -22,11 +21,35 @@ enum class ASIM_API_TYPE ComposedCall : uint8_t {
 
 // What a page demands of a number beside the operands.
 enum class ASIM_API_TYPE Demand : uint8_t {
-    AtMost,             // elements to compute: at most as many as there are
+    AtMost,             // elements to compute: at most as many as an operand has
     AboveZero,
     WholeBlocks,        // bytes of a row: a multiple of 32
     Overlap,            // operands that must not share memory: value is 1 where they do
     Equal,
+    Multiple,           // of the bound
+    Most,               // at most the bound
+    Least,              // at least the bound
+};
+
+// The number that a demand is about, as the page names it.
+#define ASIM_QUANTITIES(QUANTITY)                                                                                       \
+    QUANTITY(Extent, "an extent") QUANTITY(CalCount, "calCount") QUANTITY(ScaleCount, "scaleCount")                     \
+    QUANTITY(OffsetCount, "offsetCount") QUANTITY(Inner, "inner") QUANTITY(Outter, "outter") QUANTITY(N, "n")           \
+    QUANTITY(K, "k") QUANTITY(Height, "param1, the height,") QUANTITY(Width, "param2, the width,")                      \
+    QUANTITY(SrcLastAxis, "srcLastAxis") QUANTITY(MaskLastAxis, "maskLastAxis")                                         \
+    QUANTITY(MaskBytes, "the number of bytes of maskLocal")                                                             \
+    QUANTITY(Rows, "bLength * sLength") QUANTITY(HLength, "hLength") QUANTITY(OriginalHLength, "originalHLength")       \
+    QUANTITY(InputRoundSize, "inputRoundSize")                                                                          \
+    QUANTITY(ALength, "aLength") QUANTITY(RLength, "rLength") QUANTITY(RLengthWithPadding, "rLengthWithPadding")        \
+    QUANTITY(MainBsLength, "mainBsLength") QUANTITY(MainBshLength, "mainBshLength") QUANTITY(RnLength, "rnLength")      \
+    QUANTITY(AbLength, "abLength") QUANTITY(AbComputeLength, "abComputeLength") QUANTITY(TailCount, "tailCount")        \
+    QUANTITY(HeadAndTail, "headCountLength + tailCountLength") QUANTITY(GroupedChannels, "g * d")                       \
+    QUANTITY(GroupElements, "d * hw, the elements of a group,")
+
+enum class ASIM_API_TYPE Quantity : uint8_t {
+#define ASIM_NAME(Name, text) Name,
+    ASIM_QUANTITIES(ASIM_NAME)
+#undef ASIM_NAME
 };
 
 }  // namespace asim

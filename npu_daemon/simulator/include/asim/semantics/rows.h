@@ -13,8 +13,10 @@ struct Matrix {
 // Faults where there are more elements than the unified buffer holds, or less scratch than a call needs.
 ASIM_API void check_matrix(ComposedCall call, Matrix shape);
 ASIM_API void check_scratch(ComposedCall call, Scratch scratch, uint64_t needed_bytes);
-// Faults where `value` is not what the page of a call demands.
-ASIM_API void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound);
+// Faults where more rows or columns count than there are with padding.
+ASIM_API void check_counting(ComposedCall call, Matrix counting, Matrix padded);
+// Faults where `value`, which is that of `what`, is not what the page of a call demands.
+ASIM_API void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bound, Quantity what = Quantity::Extent);
 
 // dst[i][j] = src[i] (along the last axis) or src[j]; Bits as wide as an element.
 template <typename Bits>
@@ -32,7 +34,7 @@ ASIM_API void mean_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t
 
 // dst[i][j] = (mask[i][j] == 0) == keep_where_zero ? src[i][j] : scalar; rows of bytes start `mask_columns` apart.
 template <typename T>
-ASIM_API void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
-                     bool keep_where_zero, Scratch scratch);
+ASIM_API void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape,
+                              uint32_t mask_columns, bool keep_where_zero, Scratch scratch);
 
 }  // namespace asim

@@ -36,7 +36,8 @@ struct Chip {
     double scalar_queue_cycles = 0;     // a load or store of what a queue knows, by the library
     double code_fetch_cycles = 0;       // of an instruction that is not in the instruction cache yet
     double code_fetch_turn_cycles = 0;  // beside that, for each core that fetches the same instruction at the same time
-    double scalar_gm_miss_cycles = 0;
+    double scalar_gm_miss_cycles = 0;    // of an access to a line of global memory that is not in the data cache
+    double scalar_gm_stream_cycles = 0;  // the same where the line before is in it
     double issue_cycles = 0;
     double queue_depth = 0;
     double flag_cycles = 0;

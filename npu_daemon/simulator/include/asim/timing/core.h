@@ -10,6 +10,7 @@
 #include "asim/timing/chip.h"
 #include "asim/timing/coverage.h"
 #include "asim/timing/cube_cost.h"
+#include "asim/timing/data_cache.h"
 #include "asim/timing/memory.h"
 #include "asim/timing/ring.h"
 #include "asim/timing/scalar_order.h"
@@ -151,6 +152,7 @@ private:
     void order_vectors(const Entry &entry);
     bool issue_scalar(const Entry &entry);
     bool issue_access(const Entry &entry);
+    void clean_cache(const Entry &entry);
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
     void fill_in(PipeState &state, Queued &queued, const Entry &entry, Pipe which);
     void fill_in_instruction(PipeState &state, Queued &queued, const Entry &entry, Pipe which);
@@ -211,7 +213,7 @@ private:
     bool orders_scalars_ = false;           // where the block has accesses that scalar_order_ is about
     uint32_t paid_classes_ = kScalarClassCount;     // of scalar work: Fetched, the last, is paid by the core's first block alone
     double block_start_ = 0;
-    uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
+    DataCache data_cache_;
     CoreCounters counters_;             // of all but pipes
     std::array<Ring<double>, kCrossCoreFlags> cross_core_flags_;
     std::vector<RaisedFlag> raised_for_others_;

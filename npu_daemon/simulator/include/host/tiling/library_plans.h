@@ -1,5 +1,5 @@
-// Planning functions of normalizations, LogSoftMax and TopK. A plan is made in rounds of as many rows as the scratch buffer holds;
-// `Tiling` is the class of the host (optiling) or the plain structure of AscendC::tiling.
+// Planning functions of normalizations, LogSoftMax and TopK. A plan is made in rounds of as many rows as the scratch buffer
+// holds; `Tiling` is the class of the host (optiling) or the plain structure of AscendC::tiling.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,8 @@ bool put_rounds(Tiling &tiling, const Rows &rows, uint32_t scratch_bytes, uint32
 }
 
 template <typename Tiling>
-bool put_layer_norm(Tiling &tiling, const ge::Shape &shape, uint32_t counting_columns, uint32_t scratch_bytes, uint32_t type_bytes) {
+bool put_layer_norm(Tiling &tiling, const ge::Shape &shape, uint32_t counting_columns, uint32_t scratch_bytes,
+                    uint32_t type_bytes) {
     const Rows rows(shape);
     const uint32_t numbers = aligned(rows.number, kBlockFloats);
     if (!put_rounds(tiling, rows, scratch_bytes, type_bytes == 4 ? 0 : 2 * numbers, 3)) return false;
@@ -108,7 +109,8 @@ void GetLayerNormNDTillingInfo(const ge::Shape &shape, uint32_t scratch, uint32_
     GetLayerNormNDTilingInfo(shape, scratch, typeSize, reuses, tiling);
 }
 
-inline bool GetDeepNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, bool isBasicBlock, uint32_t &maxValue, uint32_t &minValue) {
+inline bool GetDeepNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, bool isBasicBlock, uint32_t &maxValue,
+                                     uint32_t &minValue) {
     const scratch_plans::Rows rows(shape);
     if (isBasicBlock && (rows.stride % 64 != 0 || rows.number % 8 != 0)) return false;
     scratch_plans::layer_norm_scratch(rows, maxValue, minValue);
@@ -121,15 +123,17 @@ bool GetDeepNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape,
 }
 
 // Two rows of floats for each that is worked on; factors and terms of half take two more.
-inline void GetNormalizeMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSizeU, uint32_t typeSizeT, bool, bool, bool, uint32_t &maxValue,
-                                      uint32_t &minValue) {
-    const uint32_t row = scratch_plans::aligned(scratch_plans::extent(shape, 1), scratch_plans::kBlockBytes / (typeSizeT == 0 ? 1 : typeSizeT)) * 4;
+inline void GetNormalizeMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSizeU, uint32_t typeSizeT, bool, bool, bool,
+                                      uint32_t &maxValue, uint32_t &minValue) {
+    const uint32_t block = scratch_plans::kBlockBytes / (typeSizeT == 0 ? 1 : typeSizeT);
+    const uint32_t row = scratch_plans::aligned(scratch_plans::extent(shape, 1), block) * 4;
     const uint32_t factors = typeSizeU == 2 ? 2 * row : 0;
-    minValue = std::max(2 * row + factors, scratch_plans::aligned(scratch_plans::extent(shape, 0) * 4, scratch_plans::kBlockBytes));
+    minValue = std::max(2 * row + factors,
+                        scratch_plans::aligned(scratch_plans::extent(shape, 0) * 4, scratch_plans::kBlockBytes));
     maxValue = std::max(2 * row * scratch_plans::extent(shape, 0) + factors, minValue);
 }
-inline void GetLayerNormMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource, bool isComputeRstd, bool isOnlyOutput,
-                                      uint32_t &maxValue, uint32_t &minValue) {
+inline void GetLayerNormMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource, bool isComputeRstd,
+                                      bool isOnlyOutput, uint32_t &maxValue, uint32_t &minValue) {
     GetNormalizeMaxMinTmpSize(shape, typeSize, typeSize, isReuseSource, isComputeRstd, isOnlyOutput, maxValue, minValue);
     const uint32_t variances = scratch_plans::aligned(scratch_plans::extent(shape, 0) * 4, scratch_plans::kBlockBytes);
     maxValue += variances;
@@ -164,7 +168,8 @@ inline void GetWelfordUpdateMaxMinTmpSize(const ge::Shape &shape, uint32_t typeS
 inline void GetWelfordFinalizeMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
     constexpr uint32_t repeat = 256;
     minValue = 4 * repeat;
-    maxValue = 2 * repeat + std::max(2 * repeat, 2 * scratch_plans::aligned(scratch_plans::extent(shape, shape.GetDimNum() - 1) * 4, repeat));
+    const uint32_t values = scratch_plans::extent(shape, shape.GetDimNum() - 1);
+    maxValue = 2 * repeat + std::max(2 * repeat, 2 * scratch_plans::aligned(values * 4, repeat));
 }
 
 // A row of floats, two of half operands, with a data block of sums; or all rows.
@@ -178,8 +183,8 @@ inline bool GetRmsNormMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, u
     return true;
 }
 template <typename Tiling>
-bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, uint32_t scratch, uint32_t typeSize, Tiling &tiling,
-                          bool isBasicBlock = false) {
+bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, uint32_t scratch, uint32_t typeSize,
+                          Tiling &tiling, bool isBasicBlock = false) {
     constexpr uint32_t most_rows = 255;
     uint32_t most = 0, least = 0;
     const scratch_plans::Rows rows(shape);
@@ -188,7 +193,10 @@ bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, 
     if (columns == 0 || columns > rows.stride || rows.stride * typeSize % scratch_plans::kBlockBytes != 0) return false;
     const uint32_t row_floats = rows.stride * (typeSize == 2 ? 2 : 1);
     uint32_t at_once = 1;
-    while (at_once < rows.number && scratch / 4 >= (at_once + 1) * row_floats + scratch_plans::aligned(at_once + 1, scratch_plans::kBlockFloats)) ++at_once;
+    const auto floats_of = [&](uint32_t number) {
+        return number * row_floats + scratch_plans::aligned(number, scratch_plans::kBlockFloats);
+    };
+    while (at_once < rows.number && scratch / 4 >= floats_of(at_once + 1)) ++at_once;
     if (isBasicBlock && at_once >= 8) at_once = at_once / 8 * 8;
     if (!isBasicBlock) at_once = std::min(at_once, most_rows);
     const uint32_t rest = rows.number % at_once;
@@ -209,14 +217,16 @@ bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &originShape, 
 
 template <typename Tiling>
 void LogSoftMaxTilingFunc(const ge::Shape &shape, uint32_t, uint32_t, Tiling &tiling) {
-    const uint32_t columns = scratch_plans::extent(shape, shape.GetDimNum() - 1), elements = static_cast<uint32_t>(shape.GetShapeSize());
+    const uint32_t columns = scratch_plans::extent(shape, shape.GetDimNum() - 1);
+    const auto elements = static_cast<uint32_t>(shape.GetShapeSize());
     ASIM_PUT(tiling, srcM, columns == 0 ? 0 : elements / columns);
     ASIM_PUT(tiling, srcK, columns);
     ASIM_PUT(tiling, srcSize, elements);
 }
 
 // A group's values three times, and a data block for the mean and the variance of each.
-inline void GetGroupNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t groupNum, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetGroupNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t groupNum, uint32_t &maxValue,
+                                      uint32_t &minValue) {
     const uint32_t channels = scratch_plans::extent(shape, 1), groups = groupNum == 0 ? 1 : groupNum;
     const uint32_t elements = channels / groups * scratch_plans::extent(shape, 2) * scratch_plans::extent(shape, 3);
     minValue = maxValue = (3 * elements + 2 * 8 * scratch_plans::extent(shape, 0) * groups) * 4;
@@ -224,7 +234,8 @@ inline void GetGroupNormMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, ui
 template <typename Tiling>
 void GetGroupNormNDTilingInfo(const ge::Shape &shape, uint32_t, uint32_t, bool, uint32_t groupNum, Tiling &tiling) {
     const uint32_t channels = scratch_plans::extent(shape, 1), groups = groupNum == 0 ? 1 : groupNum;
-    const uint32_t number = scratch_plans::extent(shape, 0), area = scratch_plans::extent(shape, 2) * scratch_plans::extent(shape, 3);
+    const uint32_t number = scratch_plans::extent(shape, 0);
+    const uint32_t area = scratch_plans::extent(shape, 2) * scratch_plans::extent(shape, 3);
     ASIM_PUT(tiling, n, number);
     ASIM_PUT(tiling, c, channels);
     ASIM_PUT(tiling, hw, area);
@@ -236,7 +247,9 @@ void GetGroupNormNDTilingInfo(const ge::Shape &shape, uint32_t, uint32_t, bool, 
 }
 
 // Of the transpositions with a plan, that of matrices works without a temporary buffer.
-inline void GetTransposeMaxMinTmpSize(const ge::Shape &, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue) { maxValue = minValue = 0; }
+inline void GetTransposeMaxMinTmpSize(const ge::Shape &, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
+    maxValue = minValue = 0;
+}
 inline void GetConfusionTransposeMaxMinTmpSize(const ge::Shape &, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
     maxValue = minValue = 0;
 }
@@ -250,12 +263,12 @@ void GetConfusionTransposeTilingInfo(const ge::Shape &shape, uint32_t scratch, u
     GetTransposeTilingInfo(shape, scratch, typeSize, kind, tiling);
 }
 
-// Three tensors of half values of the mask's bytes.
+// The mask's bytes as half and float, with room to spare as the published library has it.
 inline void GetDropOutMaxMinTmpSize(const ge::Shape &shape, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
-    minValue = 3 * 64;
-    maxValue = std::max(minValue, 3 * scratch_plans::aligned(static_cast<uint32_t>(shape.GetShapeSize()) * 2, 64));
+    minValue = 2 * 256;
+    maxValue = std::max(minValue, static_cast<uint32_t>(shape.GetShapeSize()) * 8);
 }
-inline uint32_t GetDropOutMinTmpSize(const ge::Shape &, uint32_t, bool) { return 3 * 64; }
+inline uint32_t GetDropOutMinTmpSize(const ge::Shape &, uint32_t, bool) { return 2 * 256; }
 inline uint32_t GetDropOutMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool reuses) {
     uint32_t most = 0, least = 0;
     GetDropOutMaxMinTmpSize(shape, typeSize, reuses, most, least);
@@ -263,8 +276,8 @@ inline uint32_t GetDropOutMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, 
 }
 
 // Two copies of a row's records of 8 bytes, or one of all rows with masks and values of the other sign; and indices.
-inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, int32_t inner, int32_t outter, bool, bool isInitIndex, TopKMode mode,
-                                 bool isLargest, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
+inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, int32_t inner, int32_t outter, bool, bool isInitIndex,
+                                 TopKMode mode, bool isLargest, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
     const bool small = mode == TopKMode::TOPK_NSMALL;
     const auto elements = static_cast<uint32_t>(small ? inner * outter : inner);
     minValue = elements * (small ? 8 : 16) + (isInitIndex ? 0 : elements * 4) + (small ? 64 + (isLargest ? 0 : elements * 4) : 0);
@@ -272,10 +285,11 @@ inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, int3
     return true;
 }
 template <typename Tiling>
-bool TopKTilingFunc(const platform_ascendc::PlatformAscendC &platform, int32_t inner, int32_t outter, int32_t k, uint32_t typeSize,
-                    bool isInitIndex, TopKMode mode, bool isLargest, Tiling &tiling) {
+bool TopKTilingFunc(const platform_ascendc::PlatformAscendC &platform, int32_t inner, int32_t outter, int32_t k,
+                    uint32_t typeSize, bool isInitIndex, TopKMode mode, bool isLargest, Tiling &tiling) {
     uint32_t most = 0, least = 0;
-    if (typeSize == 0 || !GetTopKMaxMinTmpSize(platform, inner, outter, false, isInitIndex, mode, isLargest, typeSize, most, least)) return false;
+    if (typeSize == 0) return false;
+    GetTopKMaxMinTmpSize(platform, inner, outter, false, isInitIndex, mode, isLargest, typeSize, most, least);
     ASIM_PUT(tiling, tmpLocalSize, static_cast<int32_t>(least / typeSize));
     ASIM_PUT(tiling, allDataSize, inner * outter);
     ASIM_PUT(tiling, innerDataSize, static_cast<int32_t>(inner * 8 / static_cast<int32_t>(typeSize)));

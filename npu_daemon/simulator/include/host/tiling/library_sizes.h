@@ -1,4 +1,5 @@
-// Scratch memory of library calls: what the simulator's own calls work with, and at least what the published library divides into rounds.
+// Scratch memory of library calls: what the simulator's own calls work with, and at least what the published library divides
+// into rounds.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +38,13 @@ inline void scratch_factor(ScratchNeed need, uint32_t type_size, uint32_t &facto
     extra = 0;
 }
 
-#define ASIM_MATH_SCRATCH(Name, Pieces, Converts)                                                                                       \
-    inline void Get##Name##MaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool, uint32_t &maxValue, uint32_t &minValue) {     \
-        math_scratch({Pieces, Converts}, shape, typeSize, maxValue, minValue);                                                          \
-    }                                                                                                                                   \
-    inline void Get##Name##TmpBufferFactorSize(uint32_t typeSize, uint32_t &maxLiveNodeCount, uint32_t &extraBuf) {                     \
-        scratch_factor({Pieces, Converts}, typeSize, maxLiveNodeCount, extraBuf);                                                       \
+#define ASIM_MATH_SCRATCH(Name, Pieces, Converts)                                                                   \
+    inline void Get##Name##MaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool, uint32_t &maxValue,       \
+                                         uint32_t &minValue) {                                                      \
+        math_scratch({Pieces, Converts}, shape, typeSize, maxValue, minValue);                                      \
+    }                                                                                                               \
+    inline void Get##Name##TmpBufferFactorSize(uint32_t typeSize, uint32_t &maxLiveNodeCount, uint32_t &extraBuf) { \
+        scratch_factor({Pieces, Converts}, typeSize, maxLiveNodeCount, extraBuf);                                   \
     }
 ASIM_MATH_SCRATCH(Sigmoid, 1, false)
 ASIM_MATH_SCRATCH(Tanh, 1, true)
@@ -81,7 +83,8 @@ ASIM_MATH_SCRATCH(ReGlu, 2, true)
 #undef ASIM_MATH_SCRATCH
 
 // Of all elements the differing bits, what Xor works in, and both in float: whole numbers of 32 elements.
-inline void GetReduceXorSumMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetReduceXorSumMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool, uint32_t &maxValue,
+                                         uint32_t &minValue) {
     const auto elements = (static_cast<uint32_t>(shape.GetShapeSize()) + 31) / 32 * 32;
     minValue = maxValue = elements * (4 + 2 * typeSize);
 }
@@ -120,7 +123,8 @@ inline void GetSwiGLUTmpBufferFactorSize(uint32_t typeSize, uint32_t &maxLiveNod
 }
 
 // Five tensors of floats, and the scalars that the library selects; of integers five of them.
-inline void GetPowerMaxMinTmpSize(const ge::Shape &shape0, const ge::Shape &shape1, bool, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetPowerMaxMinTmpSize(const ge::Shape &shape0, const ge::Shape &shape1, bool, uint32_t, bool, uint32_t &maxValue,
+                                  uint32_t &minValue) {
     const ge::Shape &longer = shape0.GetShapeSize() < shape1.GetShapeSize() ? shape1 : shape0;
     math_scratch({7, true}, longer, sizeof(float), maxValue, minValue);
     constexpr uint32_t kScalars = 256;
@@ -136,7 +140,8 @@ inline void GetArithProgressionMaxMinTmpSize(uint32_t &maxValue, uint32_t &minVa
 inline void GetArangeMaxMinTmpSize(uint32_t &maxValue, uint32_t &minValue) { maxValue = minValue = 0; }
 
 // Down columns half rows in float; along rows sixteen rows transposed twice, half with floats in the place of the second.
-inline void GetCumSumMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isLastAxis, bool, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetCumSumMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isLastAxis, bool, uint32_t &maxValue,
+                                   uint32_t &minValue) {
     constexpr uint32_t kRows = 16;
     const auto rows = static_cast<uint32_t>(shape.GetDim(0)), columns = static_cast<uint32_t>(shape.GetDim(1));
     if (!isLastAxis) {
@@ -153,18 +158,21 @@ inline void GetSumMaxMinTmpSize(uint32_t n, uint32_t typeSize, bool, uint32_t &m
     const uint32_t sums = (n * typeSize + kRepeatBytes - 1) / kRepeatBytes;
     minValue = maxValue = (sums * typeSize + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
-inline void GetMeanMaxMinTmpSize(uint32_t n, uint32_t typeSize, uint32_t, bool isReuseSource, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetMeanMaxMinTmpSize(uint32_t n, uint32_t typeSize, uint32_t, bool isReuseSource, uint32_t &maxValue,
+                                 uint32_t &minValue) {
     GetSumMaxMinTmpSize(n, typeSize, isReuseSource, maxValue, minValue);
 }
 
 enum class ReducePattern : uint32_t { AR = 0, RA = 1 };
 
 inline uint32_t bytes_of_type(ge::DataType type) {
-    return type == ge::DT_UINT8 || type == ge::DT_INT8 || type == ge::DT_BOOL ? 1 : type == ge::DT_FLOAT16 || type == ge::DT_BF16 ? 2 : 4;
+    if (type == ge::DT_UINT8 || type == ge::DT_INT8 || type == ge::DT_BOOL) return 1;
+    return type == ge::DT_FLOAT16 || type == ge::DT_BF16 ? 2 : 4;
 }
 
 // A repeat for each row, at least one; or half of the rows. Products take all rows and a repeat, and bytes become half.
-inline void reduction_scratch(const ge::Shape &shape, ge::DataType type, ReducePattern pattern, bool products, uint32_t &most, uint32_t &least) {
+inline void reduction_scratch(const ge::Shape &shape, ge::DataType type, ReducePattern pattern, bool products, uint32_t &most,
+                              uint32_t &least) {
     constexpr uint32_t kRepeatBytes = 256, kBlockBytes = 32;
     const uint32_t type_bytes = bytes_of_type(type);
     const auto rows = static_cast<uint32_t>(shape.GetDim(0)), columns = static_cast<uint32_t>(shape.GetDim(1));
@@ -173,12 +181,13 @@ inline void reduction_scratch(const ge::Shape &shape, ge::DataType type, ReduceP
     least = pattern == ReducePattern::AR ? kRepeatBytes : rows * row_bytes;
     if (products) most = least = rows * row_bytes + kRepeatBytes + rows * kBlockBytes;
     // Values and results in half, and what a reduction of half elements works in: half of the rows, or a repeat.
-    if (type_bytes == 1) most = least = 4 * rows * row_bytes + kRepeatBytes + 2 * (row_bytes > rows ? row_bytes : rows + kBlockBytes);
+    const uint32_t results = row_bytes > rows ? row_bytes : rows + kBlockBytes;
+    if (type_bytes == 1) most = least = 4 * rows * row_bytes + kRepeatBytes + 2 * results;
 }
-#define ASIM_REDUCTION_SCRATCH(Name, products)                                                                                          \
-    inline void Get##Name##MaxMinTmpSize(const ge::Shape &shape, ge::DataType type, ReducePattern pattern, bool, bool, uint32_t &maxValue, \
-                                         uint32_t &minValue) {                                                                          \
-        reduction_scratch(shape, type, pattern, products, maxValue, minValue);                                                          \
+#define ASIM_REDUCTION_SCRATCH(Name, products)                                                                         \
+    inline void Get##Name##MaxMinTmpSize(const ge::Shape &shape, ge::DataType type, ReducePattern pattern, bool, bool, \
+                                         uint32_t &maxValue, uint32_t &minValue) {                                     \
+        reduction_scratch(shape, type, pattern, products, maxValue, minValue);                                         \
     }
 ASIM_REDUCTION_SCRATCH(ReduceSum, false)
 ASIM_REDUCTION_SCRATCH(ReduceMean, false)
@@ -190,8 +199,8 @@ ASIM_REDUCTION_SCRATCH(ReduceProd, true)
 #undef ASIM_REDUCTION_SCRATCH
 
 // Eight or sixteen rows' elements spread to data blocks, and the rows themselves where they are no whole data blocks.
-inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const ge::Shape &, const ge::Shape &dstShape, uint32_t typeSize,
-                                      bool, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const ge::Shape &, const ge::Shape &dstShape,
+                                      uint32_t typeSize, bool, uint32_t &maxValue, uint32_t &minValue) {
     constexpr uint32_t kBlockBytes = 32;
     const size_t dimensions = dstShape.GetDimNum();
     const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : dstShape.GetDim(dimensions - 1));
@@ -201,9 +210,11 @@ inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &,
     maxValue = (rows + group - 1) / group * minValue;
 }
 
-inline void GetAscendQuantMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, uint32_t &maxValue, uint32_t &minValue) {
-    math_scratch({2, false}, shape, typeSize, maxValue, minValue);
-    maxValue = std::max(maxValue, minValue);
+// One tensor of halfs, and as the published library has it no less than two repeats.
+inline void GetAscendQuantMaxMinTmpSize(const ge::Shape &shape, uint32_t, uint32_t &maxValue, uint32_t &minValue) {
+    constexpr uint32_t kLeast = 2 * 256, kUnit = 64;
+    minValue = kLeast;
+    maxValue = std::max(minValue, (static_cast<uint32_t>(shape.GetShapeSize()) * 2 + kUnit - 1) / kUnit * kUnit);
 }
 inline void GetAscendQuantTmpBufferFactorSize(uint32_t &maxLiveNodeCount, uint32_t &extraBuf) {
     maxLiveNodeCount = 2;
@@ -223,7 +234,8 @@ struct SortConfig {
     bool isDescend = false;
 };
 
-inline void GetSortMaxMinTmpSize(const ge::Shape &shape, ge::DataType, ge::DataType, bool, const SortConfig &, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetSortMaxMinTmpSize(const ge::Shape &shape, ge::DataType, ge::DataType, bool, const SortConfig &, uint32_t &maxValue,
+                                 uint32_t &minValue) {
     minValue = maxValue = static_cast<uint32_t>(shape.GetShapeSize()) * 8;
 }
 
@@ -232,26 +244,29 @@ inline uint32_t GetConcatTmpSize(const platform_ascendc::PlatformAscendC &, uint
 inline uint32_t GetSortTmpSize(const platform_ascendc::PlatformAscendC &, uint32_t elemCount, uint32_t) { return elemCount * 8; }
 
 // Two tensors of half values of a row of the mask.
-inline uint32_t GetSelectMinTmpSize(const ge::Shape &, const ge::Shape &, uint32_t, const ge::Shape &, uint32_t, bool) { return 2 * 256; }
+inline uint32_t GetSelectMinTmpSize(const ge::Shape &, const ge::Shape &, uint32_t, const ge::Shape &, uint32_t, bool) {
+    return 2 * 256;
+}
 inline uint32_t GetSelectMaxTmpSize(const ge::Shape &, const ge::Shape &, uint32_t, const ge::Shape &maskShape, uint32_t, bool) {
     const auto elements = static_cast<uint32_t>(maskShape.GetShapeSize());
     return std::max(2 * 256u, 2 * ((elements * 2 + 255) / 256 * 256));
 }
-inline uint32_t GetSelectWithBytesMaskMinTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes, const ge::Shape &mask, uint32_t mask_bytes,
-                                                 bool reuses) {
+inline uint32_t GetSelectWithBytesMaskMinTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes,
+                                                 const ge::Shape &mask, uint32_t mask_bytes, bool reuses) {
     return GetSelectMinTmpSize(src0, src1, bytes, mask, mask_bytes, reuses);
 }
-inline uint32_t GetSelectWithBytesMaskMaxTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes, const ge::Shape &mask, uint32_t mask_bytes,
-                                                 bool reuses) {
+inline uint32_t GetSelectWithBytesMaskMaxTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes,
+                                                 const ge::Shape &mask, uint32_t mask_bytes, bool reuses) {
     return GetSelectMaxTmpSize(src0, src1, bytes, mask, mask_bytes, reuses);
 }
-inline void GetSelectMaxMinTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes, const ge::Shape &mask, uint32_t mask_bytes, bool reuses,
-                                   uint32_t &maxValue, uint32_t &minValue) {
+inline void GetSelectMaxMinTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes, const ge::Shape &mask,
+                                   uint32_t mask_bytes, bool reuses, uint32_t &maxValue, uint32_t &minValue) {
     maxValue = GetSelectMaxTmpSize(src0, src1, bytes, mask, mask_bytes, reuses);
     minValue = GetSelectMinTmpSize(src0, src1, bytes, mask, mask_bytes, reuses);
 }
-inline void GetSelectWithBytesMaskMaxMinTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes, const ge::Shape &mask, uint32_t mask_bytes,
-                                                bool reuses, uint32_t &maxValue, uint32_t &minValue) {
+inline void GetSelectWithBytesMaskMaxMinTmpSize(const ge::Shape &src0, const ge::Shape &src1, uint32_t bytes,
+                                                const ge::Shape &mask, uint32_t mask_bytes, bool reuses, uint32_t &maxValue,
+                                                uint32_t &minValue) {
     GetSelectMaxMinTmpSize(src0, src1, bytes, mask, mask_bytes, reuses, maxValue, minValue);
 }
 

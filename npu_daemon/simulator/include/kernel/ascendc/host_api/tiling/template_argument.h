@@ -1,0 +1,2 @@
+#pragma once
+#include "asim/api/tiling_template.h"

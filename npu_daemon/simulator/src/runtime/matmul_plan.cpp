@@ -111,6 +111,7 @@ void check_target(const char *call, const MatmulState &state, const MatmulTarget
     if (static_cast<uint32_t>(target.space) >= kSpaceCount || target.atomic > AtomicMode::Min) {
         fault(FaultKind::RuntimeFault, call, "a result goes to a memory that exists, in an atomic mode that does");
     }
+    if (on_cube_core() && target.space == Space::L0C) fault(FaultKind::Unsupported, call, "a result that stays in L0C (CO1) is not simulated");
     check_reach(call, "the result", target.space, state.delegates);
 }
 

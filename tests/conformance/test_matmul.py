@@ -50,6 +50,7 @@ class Problem:
     step_ka: int = 1
     step_kb: int = 1
     batches: int = 1
+    quant_by_column: bool = False
 
     def numbers(self) -> tuple[int, ...]:
         whole = replace(
@@ -213,6 +214,15 @@ def test_dequantised_results(machine: Machine) -> None:
     run = Run(machine, Problem(quant=scale_bits(0.25)), ("int8", "float16"))
     expected = (run.expected().astype(np.float32) * 0.25).astype(np.float16)
     np.testing.assert_array_equal(run(run.empty()), expected)
+
+
+def test_parameters_of_columns_are_copied_for_each_block(machine: Machine) -> None:
+    run = Run(machine, Problem(quant=scale_bits(0.25), quant_by_column=True), ("int8", "float16"))
+    expected = (run.expected().astype(np.float32) * 0.25).astype(np.float16)
+    np.testing.assert_array_equal(run(run.empty()), expected)
+    blocks, rounds = 3 * 2, 3
+    assert traced(machine)["CopyL1ToFixpipe"] == blocks
+    assert traced(machine)["CopyGmToL1"] == 2 * blocks * rounds + blocks
 
 
 def test_quantised_results_are_rounded_and_saturated(machine: Machine) -> None:

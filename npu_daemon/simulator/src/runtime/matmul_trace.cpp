@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "asim/machine/call_sync.h"
+#include "asim/machine/gm.h"
 #include "asim/semantics/atomic.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/scheduler.h"
@@ -74,6 +75,20 @@ void trace_bias(const MatmulState &state, const ResultBlock &block, uint32_t l1_
     const Operand origin = in_gm ? gm_operand("Matmul bias", state.bias, part, bursts, false) : mailbox_operand(bursts.bytes);
     emit(copy_record(Op::CopyGmToL1, state.bias, bursts), {in_l1, origin});
     emit(on, {table, in_l1});
+}
+
+// Parameters of the columns of a block (SetQuantVector): to L1, and on to the fixpipe buffer, one after the other as in the
+// published source (quant_processor_fixpipe.h).
+void trace_parameters(const MatmulState &state, const ResultBlock &block) {
+    const uint64_t *const vector = state.store.quantisation.vector;
+    if (vector == nullptr) return;
+    const uint32_t bytes = block.columns * static_cast<uint32_t>(sizeof *vector);
+    const Operand origin{checked_gm("SetQuantVector", vector + block.n, bytes, false), static_cast<uint64_t>(Space::Gm), bytes, bytes};
+    const Operand in_l1 = local(Space::L1, 0, bytes);
+    synchronise(Pipe::FIX, Pipe::MTE2);
+    emit(copy_record(Op::CopyGmToL1, {}, {1, bytes, bytes}), {in_l1, origin});
+    synchronise(Pipe::MTE2, Pipe::FIX);
+    emit(copy_record(Op::CopyL1ToFixpipe, {}, {1, bytes, bytes}), {local(Space::FixpipeBuffer, 0, bytes), in_l1});
 }
 
 // Where a block of the result goes: global memory, where the core that asked for it fetches it, or L1.
@@ -193,6 +208,7 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
 void trace_result(MatmulState &state, const ResultBlock &block, const BlockPlace &place, AtomicMode atomic) {
     const Bursts bursts = bursts_of(place.matrix, place.part);
     const bool to_l1 = place.matrix.space == Space::L1;
+    trace_parameters(state, block);
     Record record = copy_record(to_l1 ? Op::CopyL0cToL1 : Op::CopyL0cToGm, place.matrix, bursts);
     if (state.unit_flag) record.flag_id |= kUnitFlag;
     record.flag_id = static_cast<uint16_t>(record.flag_id | (to_l1 ? kKernelsL1 : atomic_flags(atomic)));

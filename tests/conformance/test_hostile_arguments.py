@@ -313,10 +313,11 @@ def test_an_honest_product_fits(machine: Machine) -> None:
     assert any(line.name == "Mmad" for line in machine.trace())
 
 
-@pytest.mark.parametrize(("behind_bytes", "copies"), [(0, 2), (64, 4)])
+@pytest.mark.parametrize(("behind_bytes", "copies"), [(0, 3), (64, 4)])
 def test_what_lies_in_l1_is_that_of_the_same_operands(
     machine: Machine, behind_bytes: int, copies: int
 ) -> None:
+    """The right operand of a block stays for the next one, unless the object is given other operands."""
     machine.call("start", 1)
     machine.call("matmul_iterate of another operand", *matmul(extent=32, base=(32, 32, 32)), behind_bytes)
     assert [line.name for line in machine.trace()].count("CopyGmToL1") == copies

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from vector_machine import Array, Machine, MachineFault, build_machine, dtype_of
 
-ALL, BLOCKS, SEQUENTIAL, PARTIAL_SUMS, BATCHES = range(5)
+ALL, BLOCKS, SEQUENTIAL, PARTIAL_SUMS, BATCHES, TWICE = range(6)
 ATOMIC_ADD, ATOMIC_MAX = 1, 2
 TYPES = [
     ("float16", "float32"),
@@ -50,6 +50,7 @@ class Problem:
     step_ka: int = 1
     step_kb: int = 1
     batches: int = 1
+    quant_by_column: bool = False
 
     def numbers(self) -> tuple[int, ...]:
         whole = replace(
@@ -215,6 +216,15 @@ def test_dequantised_results(machine: Machine) -> None:
     np.testing.assert_array_equal(run(run.empty()), expected)
 
 
+def test_parameters_of_columns_are_copied_for_each_block(machine: Machine) -> None:
+    run = Run(machine, Problem(quant=scale_bits(0.25), quant_by_column=True), ("int8", "float16"))
+    expected = (run.expected().astype(np.float32) * 0.25).astype(np.float16)
+    np.testing.assert_array_equal(run(run.empty()), expected)
+    blocks, rounds = 3 * 2, 3
+    assert traced(machine)["CopyL1ToFixpipe"] == blocks
+    assert traced(machine)["CopyGmToL1"] == 2 * blocks * rounds + blocks
+
+
 def test_quantised_results_are_rounded_and_saturated(machine: Machine) -> None:
     run = Run(machine, Problem(quant=scale_bits(1.5, -3)), ("float16", "int8"))
     expected = np.clip(np.rint(run.expected() * 1.5 - 3), -128, 127)
@@ -263,6 +273,17 @@ def test_steps_and_depths_save_copies(machine: Machine) -> None:
     run = Run(machine, Problem(step_ka=3, step_kb=3, depth_a=3, depth_b=3), TYPES[0])
     run(run.empty())
     assert traced(machine)["CopyGmToL1"] == 3 * 2 + 2
+
+
+def test_operands_are_copied_again_for_each_product(machine: Machine) -> None:
+    """After the last block nothing of them stays, even where L1 has held all of both."""
+    once = Problem(m=16, n=32, k=64, step_ka=2, step_kb=2, depth_a=2, depth_b=2)
+    copies = []
+    for mode in (ALL, TWICE):
+        run = Run(machine, replace(once, mode=mode), TYPES[0])
+        np.testing.assert_array_equal(run(run.empty()), run.expected())
+        copies.append(traced(machine)["CopyGmToL1"])
+    assert copies == [2, 4]
 
 
 def test_l0_buffers_take_turns(machine: Machine) -> None:

@@ -90,7 +90,8 @@ def _write_corpus(folder: Path, auto_sync: str, group: tuple[bool, int]) -> Path
             branches.append(f"    if (TILING_KEY_IS({key})) {name}::Run<{ordered}>(probe);")
             cases.append((_case_id(name, ordered=ordered == "true"), key))
     if group[0]:
-        sources["cube_probe.h"] = (CORPUS / "cube_probe.h").read_text(encoding="utf-8")
+        for header in ("cube_probe.h", "matmul_probe.h"):
+            sources[header] = (CORPUS / header).read_text(encoding="utf-8")
     sources["probe.cpp"] = "\n".join(includes) + _ENTRY.format(branches="\n".join(branches))
     return write_operator(folder, sources, cases, auto_sync)
 

@@ -343,14 +343,16 @@ const Register g_fetch_first("matmul_fetch", [](Arguments a) {
     target.base = gm();
     matmul_fetch(object, problem_of(a + 10), target, false);
 });
-// Two products of one block each, of a left operand and one that lies `a[9]` bytes behind it.
+// A product of two blocks, whose left operand lies `a[9]` bytes further on for the second one.
 const Register g_moved("matmul_iterate of another operand", [](Arguments a) {
     const uint32_t object = matmul_create();
     MatmulProblem problem = problem_of(a);
     problem.one_block_a_copy = false;
+    problem.single.m = 2 * problem.blocks.base.m;
+    problem.original_m = problem.single.m;
     for (const int64_t behind : {int64_t{0}, a[9]}) {
         problem.a.base = gm() + behind;
-        while (matmul_iterate(object, problem, false, false)) {}
+        matmul_iterate(object, problem, false, false);
     }
 });
 const Register g_batches("matmul_batches", [](Arguments a) {

@@ -5,6 +5,7 @@
 #include "machine.h"
 
 #include <cstring>
+#include <vector>
 
 #include "asim/machine/cross_core.h"
 #include "asim/machine/gm.h"
@@ -31,11 +32,11 @@ namespace {
 using AscendC::GlobalTensor;
 using AscendC::TPosition;
 
-enum Mode { kAll, kBlocks, kSequentialBlocks, kPartialSums, kBatches };
+enum Mode { kAll, kBlocks, kSequentialBlocks, kPartialSums, kBatches, kTwice };
 
 struct Problem {
     int64_t mode, m, n, k, single_m, single_n, single_k, base_m, base_n, base_k, n_first;
-    int64_t transposed_a, transposed_b, offset_a, offset_b, offset_c, atomic, quant, hf32, depth_a, depth_b, step_ka, step_kb, batches;
+    int64_t transposed_a, transposed_b, offset_a, offset_b, offset_c, atomic, quant, hf32, depth_a, depth_b, step_ka, step_kb, batches, quant_by_column;
 };
 
 template <typename T>
@@ -91,6 +92,9 @@ void compute(Object &object, const Problem &problem, const GlobalTensor<A> &a, c
             object.SetTensorB(b[problem.transposed_b ? problem.k / 2 : problem.k / 2 * problem.n], problem.transposed_b);
             object.Iterate(true);
             return object.GetTensorC(c, atomic);
+        case kTwice:    // with the same operands
+            object.IterateAll(c, atomic);
+            return object.IterateAll(c, atomic);
         case kBatches:
             object.SetBatchNum(problem.batches, 1);
             return object.IterateBatch(c, false, atomic, false);
@@ -113,7 +117,14 @@ void multiply(const int64_t *arguments) {
         InGlobalMemory<Bias> bias(arguments + 4, asim::GmRole::Input);
         object.SetBias(bias.tensor);
     }
-    if (problem.quant != 0) object.SetQuantScalar(static_cast<uint64_t>(problem.quant));
+    const std::vector<uint64_t> parameters(problem.n, static_cast<uint64_t>(problem.quant));
+    const int64_t parameters_place[] = {reinterpret_cast<int64_t>(parameters.data()), static_cast<int64_t>(parameters.size() * sizeof(uint64_t))};
+    if (problem.quant_by_column != 0) {
+        InGlobalMemory<uint64_t> by_column(parameters_place, asim::GmRole::Input);
+        object.SetQuantVector(by_column.tensor);
+    } else if (problem.quant != 0) {
+        object.SetQuantScalar(static_cast<uint64_t>(problem.quant));
+    }
     object.SetHF32(problem.hf32 != 0, problem.hf32 == 2 ? 1 : 0);
     compute(object, problem, a.tensor[problem.offset_a], b.tensor[problem.offset_b], c.tensor[problem.offset_c]);
     object.End();

@@ -97,7 +97,8 @@ std::optional<Overlap> CoreRaces::operand(const Entry &entry, uint32_t index, bo
     const auto space = static_cast<Space>(entry.operands[index].space);
     const bool global = space == Space::Gm;
     const bool inside_call = entry.record.source_pipe == kInsideCall;
-    if (inside_call && !global && space != Space::Ub) return std::nullopt;
+    const bool kernels_own = global || space == Space::Ub || (space == Space::L1 && (entry.record.flag_id & kKernelsL1) != 0);
+    if (inside_call && !kernels_own) return std::nullopt;
     Map &map = maps_[static_cast<size_t>(space)];
     std::optional<Overlap> found;
     for_each_run(entry, index, [&](uint64_t begin, uint64_t end) {

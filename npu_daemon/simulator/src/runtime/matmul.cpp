@@ -40,7 +40,7 @@ void bind_extents(MatmulState &state) {
     const bool global_a = state.a.space == Space::Gm, global_b = state.b.space == Space::Gm;
     bind(state.a, global_a ? state.original_m : state.single.m, global_a ? state.original_ka : state.single.k);
     bind(state.b, global_b ? state.original_kb : state.single.k, global_b ? state.original_n : state.single.n);
-    bind(state.bias, 1, state.original_n);
+    bind(state.bias, 1, state.bias.space == Space::Gm ? state.original_n : state.single.n);
     bind(state.result, state.original_m, state.original_kc ? state.original_kc : state.original_n);
 }
 
@@ -185,20 +185,6 @@ void on_cube(MatmulState &state, MatmulWait wait, const std::function<void()> &w
     await_result(state, wait);
 }
 
-// An operand in the unified buffer of a vector core reaches the cube core through global memory.
-void send_operand(const StoredMatrix &matrix) {
-    if (on_cube_core() || matrix.space != Space::Ub) return;
-    trace_mailbox(Op::CopyUbToGm, matrix, {0, 0, static_cast<uint32_t>(matrix.rows), static_cast<uint32_t>(matrix.columns)});
-}
-
-// And so does a result on its way there: after what the vector pipe was given or waits for, before what it is given next.
-void receive_result(const BlockPlace &place) {
-    if (on_cube_core() || place.matrix.space != Space::Ub) return;
-    synchronise(Pipe::V, Pipe::MTE2);
-    trace_mailbox(Op::CopyGmToUb, place.matrix, place.part);
-    synchronise(Pipe::MTE2, Pipe::V);
-}
-
 // The block in L0C.
 template <typename Sum>
 Sum *sums_of(MatmulState &state) {
@@ -222,25 +208,24 @@ void iterate_sums(MatmulState &state, const ResultBlock &block, bool accumulate)
     multiply(state, block, sums, row);
 }
 
+// What lies in L1 is given up after the last block, as by the published library (scheduler_mdl_base.h, MoveOnIterateOrderM;
+// scheduler_norm_base.h): the operands may hold other numbers when they are multiplied again.
+void restart(MatmulState &state) {
+    state.next_block = 0;
+    forget_l1(state);
+}
+
 bool advance(MatmulState &state, bool accumulate) {
     if (state.next_block >= block_count(state)) {
-        state.next_block = 0;
+        restart(state);
         return false;
     }
     const ResultBlock block = block_at(state, state.next_block);
-    if (state.next_block == 0) {
-        send_operand(state.a);
-        send_operand(state.b);
-    }
+    if (state.next_block == 0) send_operands(state);
     ++state.next_block;
     on_cube(state, MatmulWait::Never, [&] { trace_multiplication(state, block, accumulate); });
     integers(state) ? iterate_sums<int32_t>(state, block, accumulate) : iterate_sums<float>(state, block, accumulate);
     return true;
-}
-
-void check_target(const char *call, const MatmulTarget &target) {
-    if (static_cast<uint32_t>(target.space) < kSpaceCount && target.atomic <= AtomicMode::Min) return;
-    fault(FaultKind::RuntimeFault, call, "a result goes to a memory that exists, in an atomic mode that does");
 }
 
 constexpr uint32_t kMostObjects = 4096;     // of a block at a time
@@ -255,11 +240,6 @@ MatmulState &state_of(uint32_t object) {
         fault(FaultKind::RuntimeFault, "Matmul", "there is no such object: it has ended, or was never made");
     }
     return *objects[object - 1];
-}
-
-void restart(MatmulState &state) {
-    state.next_block = 0;
-    forget_l1(state);
 }
 
 }  // namespace
@@ -298,7 +278,7 @@ bool matmul_iterate(uint32_t object, MatmulProblem problem, bool accumulate, boo
 namespace {
 
 void fetch(MatmulState &state, const MatmulTarget &target, bool again) {
-    check_target("GetTensorC", target);
+    check_target("GetTensorC", state, target);
     if (state.asynchronous && !again && !advance(state, false)) {
         fault(FaultKind::RuntimeFault, "GetTensorC", "all blocks of the result have been fetched");
     }
@@ -307,7 +287,7 @@ void fetch(MatmulState &state, const MatmulTarget &target, bool again) {
     }
     const ResultBlock block = block_at(state, state.next_block - 1);
     const BlockPlace place = place_of(state, block, target);
-    on_cube(state, MatmulWait::Now, [&] { trace_result(state, place, target.atomic); });
+    on_cube(state, MatmulWait::Now, [&] { trace_result(state, block, place, target.atomic); });
     receive_result(place);
     const size_t row = state.blocks.base.n;
     integers(state) ? write_block(state, block, target, sums_of<int32_t>(state), row)
@@ -346,14 +326,13 @@ void multiply_all(MatmulState &state, const MatmulTarget &target, MatmulWait wai
     if (served_by_first(state)) return await_result(state, wait);
     require_operands(state, "IterateAll");
     bind_extents(state);
-    send_operand(state.a);
-    send_operand(state.b);
+    send_operands(state);
     on_cube(state, wait, [&] {
         MatmulTarget place = target;
         for (uint32_t index = 0; index < block_count(state); ++index) {
             const ResultBlock block = block_at(state, index);
             trace_multiplication(state, block, false);
-            trace_result(state, place_of(state, block, place), target.atomic);
+            trace_result(state, block, place_of(state, block, place), target.atomic);
             if (target.sequential) place.base += uint64_t{state.blocks.base.m} * state.blocks.base.n * type_bits(state.result.type) / 8;
         }
     });
@@ -364,7 +343,7 @@ void multiply_all(MatmulState &state, const MatmulTarget &target, MatmulWait wai
     } else {
         sums_are_integers ? compute_all<int32_t>(state, target, kExtent, kExtent) : compute_all<float>(state, target, kExtent, kExtent);
     }
-    state.next_block = 0;
+    restart(state);
 }
 
 }  // namespace
@@ -372,14 +351,14 @@ void multiply_all(MatmulState &state, const MatmulTarget &target, MatmulWait wai
 void matmul_all(uint32_t object, MatmulProblem problem, MatmulTarget target, MatmulWait wait) {
     MatmulState &state = state_of(object);
     state.take("IterateAll", problem);
-    check_target("IterateAll", target);
+    check_target("IterateAll", state, target);
     if (active(state)) multiply_all(state, target, wait);
 }
 
 void matmul_batches(uint32_t object, MatmulProblem problem, MatmulTarget target, MatmulBatches batches, MatmulWait wait) {
     MatmulState &state = state_of(object);
     state.take("IterateBatch", problem);
-    check_target("IterateBatch", target);
+    check_target("IterateBatch", state, target);
     if (batches.a == 0 || batches.b == 0) fault(FaultKind::RuntimeFault, "IterateBatch", "multiplies %u batches by %u", batches.a, batches.b);
     if (!active(state)) return;
     bind_extents(state);

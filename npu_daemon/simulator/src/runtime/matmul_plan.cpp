@@ -1,6 +1,8 @@
 // What a kernel says about a multiplication, checked against the chip: sizes that it has no memory for are none.
 #include <algorithm>
 
+#include "asim/check/check.h"
+#include "asim/machine/block.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/scheduler.h"
 #include "asim/semantics/matmul_state.h"
@@ -90,12 +92,36 @@ bool shares_l1(const MatmulProblem &a, const MatmulProblem &b) {
            a.one_block_a_copy == b.one_block_a_copy && a.keeps_left == b.keeps_left;
 }
 
+// A cube core has global memory and L1 to multiply from and to: it has no unified buffer, and L0 holds what is being multiplied.
+bool reached_by_cube(Space space) { return space == Space::Gm || space == Space::L1; }
+
+// A fault if the core that calls has no way to an operand or result there. What does not delegate does nothing on a vector core.
+void check_reach(const char *call, const char *operand, Space space, bool delegates) {
+    if (on_cube_core() ? reached_by_cube(space) : !delegates || space == Space::Gm || space == Space::Ub) return;
+    if (space == Space::L1) {
+        fault(FaultKind::Unsupported, call, "%s lies in L1 (TSCM) and the call comes from a vector core: that is simulated on cube cores only", operand);
+    }
+    fault(FaultKind::RuntimeFault, call, "%s lies in %s: %s", operand, memory_name(space),
+          on_cube_core() ? "a cube core multiplies from and to global memory and L1" : "a vector core hands over global memory and its unified buffer");
+}
+
 }  // namespace
+
+void check_target(const char *call, const MatmulState &state, const MatmulTarget &target) {
+    if (static_cast<uint32_t>(target.space) >= kSpaceCount || target.atomic > AtomicMode::Min) {
+        fault(FaultKind::RuntimeFault, call, "a result goes to a memory that exists, in an atomic mode that does");
+    }
+    if (on_cube_core() && target.space == Space::L0C) fault(FaultKind::Unsupported, call, "a result that stays in L0C (CO1) is not simulated");
+    check_reach(call, "the result", target.space, state.delegates);
+}
 
 void MatmulState::take(const char *call, const MatmulProblem &problem) {
     if (!exists(problem.a) || !exists(problem.b) || !exists(problem.bias) || !exists(problem.result) || problem.preload > MatmulPreload::Columns) {
         fault(FaultKind::RuntimeFault, call, "the object is damaged: its matrices have no element type, layout or memory that exists");
     }
+    check_reach(call, "the left operand", problem.a.space, problem.delegates);
+    check_reach(call, "the right operand", problem.b.space, problem.delegates);
+    if (problem.has_bias) check_reach(call, "the bias", problem.bias.space, problem.delegates);
     check_types(call, problem);
     check_extents(call, problem);
     check_plan(call, problem);

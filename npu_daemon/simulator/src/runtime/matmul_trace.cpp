@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "asim/machine/call_sync.h"
+#include "asim/machine/gm.h"
 #include "asim/semantics/atomic.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/scheduler.h"
@@ -57,15 +59,49 @@ void preload(const MatmulState &state, const ResultBlock &block, OperandPath &le
     if (state.preload == MatmulPreload::Columns && n < single.n) right.bring_ahead({n, std::min(base.n, single.n - n)});
 }
 
-// Bias of the columns of a block: to L1, and on to the bias table.
+// Bias of the columns of a block: to L1 unless it lies there, and on to the bias table.
 void trace_bias(const MatmulState &state, const ResultBlock &block, uint32_t l1_address) {
-    if (!state.has_bias || state.bias.space != Space::Gm) return;
+    if (!state.has_bias) return;
     const MatrixPart part{0, block.n, 1, block.columns};
     const Bursts bursts = bursts_of(state.bias, part);
     const uint32_t bytes = align_up(bursts.bytes, 64);
-    const Operand in_l1 = local(Space::L1, l1_address, bytes);
-    emit(copy_record(Op::CopyGmToL1, state.bias, bursts), {in_l1, gm_operand("Matmul bias", state.bias, part, bursts, false)});
-    emit(copy_record(Op::CopyL1ToBias, state.bias, {1, bytes, bytes}), {local(Space::BiasTable, 0, bytes), in_l1});
+    Record on = copy_record(Op::CopyL1ToBias, state.bias, {1, bytes, bytes});
+    const Operand table = local(Space::BiasTable, 0, bytes), in_l1 = local(Space::L1, l1_address, bytes);
+    if (state.bias.space == Space::L1) {
+        on.flag_id |= kKernelsL1;
+        return emit(on, {table, kernels_l1_operand(state.bias, part)});
+    }
+    const bool in_gm = state.bias.space == Space::Gm;
+    const Operand origin = in_gm ? gm_operand("Matmul bias", state.bias, part, bursts, false) : mailbox_operand(bursts.bytes);
+    emit(copy_record(Op::CopyGmToL1, state.bias, bursts), {in_l1, origin});
+    emit(on, {table, in_l1});
+}
+
+// Parameters of the columns of a block (SetQuantVector): to L1, and on to the fixpipe buffer, one after the other as in the
+// published source (quant_processor_fixpipe.h).
+void trace_parameters(const MatmulState &state, const ResultBlock &block) {
+    const uint64_t *const vector = state.store.quantisation.vector;
+    if (vector == nullptr) return;
+    const uint32_t bytes = block.columns * static_cast<uint32_t>(sizeof *vector);
+    const Operand origin{checked_gm("SetQuantVector", vector + block.n, bytes, false), static_cast<uint64_t>(Space::Gm), bytes, bytes};
+    const Operand in_l1 = local(Space::L1, 0, bytes);
+    synchronise(Pipe::FIX, Pipe::MTE2);
+    emit(copy_record(Op::CopyGmToL1, {}, {1, bytes, bytes}), {in_l1, origin});
+    synchronise(Pipe::MTE2, Pipe::FIX);
+    emit(copy_record(Op::CopyL1ToFixpipe, {}, {1, bytes, bytes}), {local(Space::FixpipeBuffer, 0, bytes), in_l1});
+}
+
+// Where a block of the result goes: global memory, where the core that asked for it fetches it, or L1.
+Operand result_operand(const BlockPlace &place, const Bursts &bursts) {
+    switch (place.matrix.space) {
+        case Space::Gm: return gm_operand("Matmul result", place.matrix, place.part, bursts, true);
+        case Space::L1: {
+            Operand target = kernels_l1_operand(place.matrix, place.part);
+            target.stride = bursts.stride;
+            return target;
+        }
+        default: return mailbox_operand(bursts.count * bursts.bytes);
+    }
 }
 
 // Both operands and the bias have to have room side by side.
@@ -75,6 +111,21 @@ void check_l1(const MatmulState &state, uint64_t operands_bytes) {
     if (room == 0 || needed <= room) return;
     fault(FaultKind::RuntimeFault, "Matmul", "the plan keeps %llu bytes of both operands and the bias in L1 (depthA1, depthB1, baseM, baseN, baseK), which has "
           "%llu: use smaller depths", static_cast<unsigned long long>(needed), static_cast<unsigned long long>(room));
+}
+
+// A copy between the unified buffer of the running vector core and where it meets its cube core in global memory.
+void trace_mailbox(Op op, const StoredMatrix &matrix, const MatrixPart &part) {
+    const auto bytes = static_cast<uint32_t>(span_of(matrix, part));
+    const Operand mailbox = mailbox_operand(bytes);
+    const Operand in_ub = local(Space::Ub, static_cast<uint32_t>(checked_part("Matmul", matrix, part, op == Op::CopyGmToUb)), bytes);
+    const Record record = copy_record(op, matrix, {1, bytes, bytes});
+    op == Op::CopyGmToUb ? emit(record, {in_ub, mailbox}) : emit(record, {mailbox, in_ub});
+}
+
+// An operand in the unified buffer of a vector core reaches the cube core through global memory.
+void send_operand(const StoredMatrix &matrix) {
+    if (on_cube_core() || matrix.space != Space::Ub) return;
+    trace_mailbox(Op::CopyUbToGm, matrix, {0, 0, static_cast<uint32_t>(matrix.rows), static_cast<uint32_t>(matrix.columns)});
 }
 
 }  // namespace
@@ -154,24 +205,28 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
     }
 }
 
-void trace_result(MatmulState &state, const BlockPlace &place, AtomicMode atomic) {
-    const ResultBlock block{0, 0, place.part.rows, place.part.columns};
+void trace_result(MatmulState &state, const ResultBlock &block, const BlockPlace &place, AtomicMode atomic) {
     const Bursts bursts = bursts_of(place.matrix, place.part);
-    Record record = copy_record(Op::CopyL0cToGm, place.matrix, bursts);
+    const bool to_l1 = place.matrix.space == Space::L1;
+    trace_parameters(state, block);
+    Record record = copy_record(to_l1 ? Op::CopyL0cToL1 : Op::CopyL0cToGm, place.matrix, bursts);
     if (state.unit_flag) record.flag_id |= kUnitFlag;
-    record.flag_id = static_cast<uint16_t>(record.flag_id | atomic_flags(atomic));
-    const bool to_gm = place.matrix.space == Space::Gm;
-    const Operand target = to_gm ? gm_operand("Matmul result", place.matrix, place.part, bursts, true)
-                                 : mailbox_operand(bursts.count * bursts.bytes);
-    emit(record, {target, l0c_operand(state, block)});
+    record.flag_id = static_cast<uint16_t>(record.flag_id | (to_l1 ? kKernelsL1 : atomic_flags(atomic)));
+    emit(record, {result_operand(place, bursts), l0c_operand(state, block)});
 }
 
-void trace_mailbox(Op op, const StoredMatrix &matrix, const MatrixPart &part) {
-    const auto bytes = static_cast<uint32_t>(span_of(matrix, part));
-    const Operand mailbox = mailbox_operand(bytes);
-    const Operand in_ub = local(Space::Ub, static_cast<uint32_t>(checked_part("Matmul", matrix, part, op == Op::CopyGmToUb)), bytes);
-    const Record record = copy_record(op, matrix, {1, bytes, bytes});
-    op == Op::CopyGmToUb ? emit(record, {in_ub, mailbox}) : emit(record, {mailbox, in_ub});
+void send_operands(const MatmulState &state) {
+    send_operand(state.a);
+    send_operand(state.b);
+    if (state.has_bias) send_operand(state.bias);
+}
+
+// A result on its way to the unified buffer goes through global memory as well: after what the vector pipe was given or waits for, before what it is given next.
+void receive_result(const BlockPlace &place) {
+    if (on_cube_core() || place.matrix.space != Space::Ub) return;
+    synchronise(Pipe::V, Pipe::MTE2);
+    trace_mailbox(Op::CopyGmToUb, place.matrix, place.part);
+    synchronise(Pipe::MTE2, Pipe::V);
 }
 
 }  // namespace asim

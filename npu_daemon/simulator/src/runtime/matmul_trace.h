@@ -27,9 +27,11 @@ BlockPlace place_of(const MatmulState &state, const ResultBlock &block, const Ma
 
 // Traces of the running core: operands of a block and its multiplications; its way out of L0C.
 void trace_multiplication(MatmulState &state, const ResultBlock &block, bool accumulate);
-void trace_result(MatmulState &state, const BlockPlace &place, AtomicMode atomic);
-// A copy between the unified buffer of the running vector core and where it meets its cube core in global memory.
-void trace_mailbox(Op op, const StoredMatrix &matrix, const MatrixPart &part);
+void trace_result(MatmulState &state, const ResultBlock &block, const BlockPlace &place, AtomicMode atomic);
+// What a vector core does for its cube core, nothing on a cube core: it copies operands in its unified buffer to where the two
+// meet in global memory, and a result that comes back there.
+void send_operands(const MatmulState &state);
+void receive_result(const BlockPlace &place);
 void forget_l1(MatmulState &state);
 
 }  // namespace asim

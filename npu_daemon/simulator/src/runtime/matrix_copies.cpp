@@ -42,6 +42,11 @@ Operand mailbox_operand(uint32_t bytes) {
     return {kMailboxBase + block().group * kMailboxBytes, static_cast<uint64_t>(Space::Gm), bytes, bytes};
 }
 
+Operand kernels_l1_operand(const StoredMatrix &matrix, const MatrixPart &part) {
+    const uint64_t begin = checked_part("Matmul", matrix, {0, 0, 1, 1}, false);
+    return {begin + offset_of(matrix, part.row, part.column), static_cast<uint64_t>(Space::L1), static_cast<uint32_t>(span_of(matrix, part)), 0};
+}
+
 Operand gm_operand(const char *call, const StoredMatrix &matrix, const MatrixPart &part, const Bursts &bursts, bool write) {
     const uint64_t address = checked_part(call, matrix, part, write);
     return {address, static_cast<uint64_t>(Space::Gm), static_cast<uint32_t>(span_of(matrix, part)), bursts.stride};

@@ -35,6 +35,8 @@ Record copy_record(Op op, const StoredMatrix &matrix, const Bursts &bursts);
 
 // Where vector and cube core of the running group meet.
 Operand mailbox_operand(uint32_t bytes);
+// A part of a matrix in L1 that belongs to the kernel and not to the library; kKernelsL1 says so of the record.
+Operand kernels_l1_operand(const StoredMatrix &matrix, const MatrixPart &part);
 Operand gm_operand(const char *call, const StoredMatrix &matrix, const MatrixPart &part, const Bursts &bursts, bool write);
 
 }  // namespace asim

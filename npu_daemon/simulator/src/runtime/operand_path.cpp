@@ -84,28 +84,40 @@ void OperandPath::await_copy(uint32_t place) {
 Operand OperandPath::load(const OperandRows &rows, uint32_t k_block) {
     const uint32_t k = k_extent(k_block, 1);
     const uint64_t bytes = fractal_bytes(matrix_.type, rows.count, k);
-    const OperandRows copied = copied_with(rows);
-    const uint64_t before = fractal_bytes(matrix_.type, rows.first - copied.first, k);
-    const uint64_t inside = k_block % step_ * fractal_bytes(matrix_.type, copied.count, state_.blocks.base.k) + before;
     const Operand target = local(left_ ? Space::L0A : Space::L0B, turn_ % l0_buffers_ * (kL0Bytes / l0_buffers_), bytes);
     ++turn_;
     const uint32_t loads = load_count(k);
-    const uint64_t from = l1_address(place_) + inside, loaded = bytes / loads;
+    const uint64_t loaded = bytes / loads;
     Record record{};
     record.op = left_ ? Op::LoadL0A : Op::LoadL0B;
     record.source_pipe = kInsideCall;
     record.dtype_bytes = 2;
     record.repeats = ceil_div(rows.count, kFractalRows);
     record.burst_bytes = static_cast<uint32_t>(loaded / record.repeats);
+    if (lies_in_l1()) record.flag_id = kKernelsL1;
     for (uint32_t i = 0; i < loads; ++i) {
-        emit(record, {part_of(target, i * loaded, loaded), local(Space::L1, from + i * loaded, loaded)});
+        emit(record, {part_of(target, i * loaded, loaded), origin_of_load(rows, k_block, i * loaded, loaded)});
     }
     return target;
 }
 
+// The bytes from `offset` on of a base block in L1. All of it counts for each load where the kernel's own tensor is loaded.
+Operand OperandPath::origin_of_load(const OperandRows &rows, uint32_t k_block, uint64_t offset, uint64_t bytes) const {
+    const uint32_t k = k_extent(k_block, 1), base_k = state_.blocks.base.k;
+    if (lies_in_l1()) return kernels_l1_operand(matrix_, stored(rows, k_block * base_k, k));
+    const OperandRows copied = copied_with(rows);
+    const uint64_t before = fractal_bytes(matrix_.type, rows.first - copied.first, k);
+    const uint64_t inside = k_block % step_ * fractal_bytes(matrix_.type, copied.count, base_k) + before;
+    return local(Space::L1, l1_address(place_) + inside + offset, bytes);
+}
+
+MatrixPart OperandPath::stored(const OperandRows &rows, uint32_t first_k, uint32_t k) const {
+    return left_ ? stored_part(matrix_, rows.first, rows.count, first_k, k) : stored_part(matrix_, first_k, k, rows.first, rows.count);
+}
+
 void OperandPath::release(uint32_t k_block) {
     const bool last = (k_block + 1) % step_ == 0 || k_block + 1 == rounds();
-    if (!last || place_ < cache_.resident || matrix_.space == Space::L1) return;
+    if (!last || place_ < cache_.resident || lies_in_l1()) return;
     end_emptying(cache_.emptied[place_], Pipe::MTE2, Pipe::MTE1, l1_flag(place_));
 }
 
@@ -143,7 +155,7 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     if (known != kNone) return known;
     const uint32_t place = next_place(part), buffer = place < cache_.resident ? 0 : place;
     cache_.parts[place] = name;
-    if (matrix_.space == Space::L1) return place;
+    if (lies_in_l1()) return place;
     await_copy(place);
     count_scalar(ScalarClass::Block, kCopyScalarBlocks);
     begin_filling(cache_.emptied[buffer], Pipe::MTE2, Pipe::MTE1, l1_flag(buffer));
@@ -156,12 +168,11 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
 
 void OperandPath::copy_to_l1(const OperandRows &rows, uint32_t part, uint64_t address) {
     const uint32_t k0 = part * step_ * state_.blocks.base.k, k = k_extent(part * step_, step_);
-    const auto [first, count] = rows;
-    const MatrixPart stored = left_ ? stored_part(matrix_, first, count, k0, k) : stored_part(matrix_, k0, k, first, count);
+    const MatrixPart copied = stored(rows, k0, k);
     const bool in_gm = matrix_.space == Space::Gm;
-    const Bursts bursts = bursts_of(matrix_, stored, in_gm);
-    const Operand origin = in_gm ? gm_operand("Matmul", matrix_, stored, bursts, false) : mailbox_operand(bursts.count * bursts.bytes);
-    emit(copy_record(Op::CopyGmToL1, matrix_, bursts), {local(Space::L1, address, fractal_bytes(matrix_.type, count, k)), origin});
+    const Bursts bursts = bursts_of(matrix_, copied, in_gm);
+    const Operand origin = in_gm ? gm_operand("Matmul", matrix_, copied, bursts, false) : mailbox_operand(bursts.count * bursts.bytes);
+    emit(copy_record(Op::CopyGmToL1, matrix_, bursts), {local(Space::L1, address, fractal_bytes(matrix_.type, rows.count, k)), origin});
 }
 
 }  // namespace asim

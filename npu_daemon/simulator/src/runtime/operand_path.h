@@ -38,8 +38,8 @@ class OperandPath {
 public:
     OperandPath(MatmulState &state, bool left, uint64_t l1_base);
 
-    // Bytes of L1 up to the end of this operand's; it fits only if the plan does.
-    uint64_t l1_end() const { return l1_base_ + uint64_t{cache_.capacity} * part_bytes(); }
+    // Bytes of L1 that the library takes up to the end of this operand's; it fits only if the plan does.
+    uint64_t l1_end() const { return lies_in_l1() ? l1_base_ : l1_base_ + uint64_t{cache_.capacity} * part_bytes(); }
 
     // Before the first base block along k: Norm gives up what stays in L1, unless these rows still need it.
     void begin_block(const OperandRows &rows);
@@ -60,12 +60,15 @@ private:
     static constexpr uint32_t kNone = ~0u;
 
     bool one_by_one() const { return state_.one_block_a_copy; }
+    bool lies_in_l1() const { return matrix_.space == Space::L1; }  // by the kernel's own copies, or as the result of a product
     uint32_t rounds() const;
     uint32_t k_extent(uint32_t k_block, uint32_t blocks) const;
     uint32_t load_count(uint32_t k) const;
     uint32_t l1_flag(uint32_t place) const { return kL1Flag + (left_ ? 0 : L1Cache::kMostParts) + place; }
     uint64_t part_bytes() const { return uint64_t{step_} * across_ * block_bytes_; }
     uint64_t l1_address(uint32_t place) const { return l1_base_ + place * part_bytes(); }
+    MatrixPart stored(const OperandRows &rows, uint32_t first_k, uint32_t k) const;
+    Operand origin_of_load(const OperandRows &rows, uint32_t k_block, uint64_t offset, uint64_t bytes) const;
     OperandRows copied_with(const OperandRows &rows) const;
     void set_places(uint32_t depth);
     uint32_t find(uint64_t name) const;

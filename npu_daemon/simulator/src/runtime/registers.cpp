@@ -5,6 +5,7 @@
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/kernel_memory.h"
+#include "asim/machine/rerun.h"
 #include "asim/semantics/vector.h"
 #include "asim/trace/writer.h"
 
@@ -60,15 +61,22 @@ void read_register(VectorRegister which) {
     block().after_load = false;
 }
 
-uint32_t reduced_value() { return vector_registers().reduce_value; }
-uint32_t reduced_index() { return vector_registers().reduce_index; }
-uint32_t accumulated_bits() { return vector_registers().accumulated; }
-uint64_t gathered_count() { return vector_registers().gathered; }
+namespace {
+
+// What a vector instruction has left behind. On a cube core none has been executed.
+uint32_t left_behind(uint32_t bits) { return on_cube_core() ? rerun().poison * 0x01010101u : bits; }
+
+}  // namespace
+
+uint32_t reduced_value() { return left_behind(vector_registers().reduce_value); }
+uint32_t reduced_index() { return left_behind(vector_registers().reduce_index); }
+uint32_t accumulated_bits() { return left_behind(vector_registers().accumulated); }
+uint64_t gathered_count() { return on_cube_core() ? left_behind(0) : vector_registers().gathered; }
 
 uint32_t merged_count(uint32_t queue) {
     constexpr uint32_t kQueues = sizeof VectorRegisters::merged / sizeof VectorRegisters::merged[0];
     if (queue >= kQueues) fault(FaultKind::RuntimeFault, "GetMrgSortResult", "there is no queue %u", queue);
-    return vector_registers().merged[queue];
+    return left_behind(vector_registers().merged[queue]);
 }
 
 void set_address_register(uint32_t which, const uint64_t *addresses) {

@@ -7,6 +7,7 @@
 #include "asim/check/check.h"
 #include "asim/machine/buffer_flags.h"
 #include "asim/machine/gm.h"
+#include "asim/machine/rerun.h"
 #include "asim/machine/scalar_access.h"
 #include "asim/trace/writer.h"
 
@@ -230,15 +231,26 @@ void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
     allocated(source, target) &= static_cast<uint8_t>(~bit_of(event_id));
 }
 
+namespace {
+
+// A cube core has no unified buffer: what vector calls leave in the simulated one is nothing that its scalar unit could load.
+void forget_on_cube_core(void *pointer, uint32_t bytes, bool write) {
+    if (on_cube_core() && !write) std::memset(pointer, rerun().poison, bytes);
+}
+
+}  // namespace
+
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
     const uint64_t offset = checked_ub(call, pointer, bytes);
     check_ub_alignment(call, "element", offset, bytes);
     trace_scalar(offset, Space::Ub, bytes, write, 0);
+    forget_on_cube_core(pointer, bytes, write);
     return pointer;
 }
 
 void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
     trace_scalar(checked_ub(call, pointer, bytes), Space::Ub, bytes, write, kFromPointer);
+    forget_on_cube_core(pointer, bytes, write);
     return pointer;
 }
 

@@ -2,6 +2,7 @@
 #include "asim/semantics/gather.h"
 
 #include "asim/machine/call_sync.h"
+#include "asim/machine/registers.h"
 #include "asim/semantics/indexed_lanes.h"
 #include "spread_rows.h"
 
@@ -141,7 +142,7 @@ uint64_t gather_mask(uint8_t *dst, Lanes src, GatherPattern pattern, uint32_t el
     emit_vector(Op::GatherMask, sizeof(Bits), repeats * ((elements + lanes - 1) / lanes), {out, in, bits});
     synchronise(Pipe::V, Pipe::S);  // the caller gets the count
     vector_registers().gathered = count;
-    return count;
+    return gathered_count();
 }
 
 template <typename Bits>

@@ -61,7 +61,7 @@ struct Block {
     uint32_t sub_index = 0;                 // among the cores of its kind in the group
     uint32_t sub_count = 1;
     uint32_t trace_index = 0;               // which trace of the launch
-    uint8_t *ub = nullptr;                  // on a cube core scratch that nobody sees: vector calls do nothing there
+    uint8_t *ub = nullptr;                  // on a cube core scratch that nobody sees: nothing loads what vector calls leave there
     uint32_t ub_bytes = 0;
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
     std::vector<uint16_t> buffer_ends;      // for each 32 B of UB, in 32 B: where the buffer ends that it belongs to, or 0

@@ -45,4 +45,7 @@ struct MatmulState : MatmulProblem {
     void take(const char *call, const MatmulProblem &problem);
 };
 
+// A fault if a result cannot go there.
+void check_target(const char *call, const MatmulState &state, const MatmulTarget &target);
+
 }  // namespace asim

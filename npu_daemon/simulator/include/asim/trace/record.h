@@ -124,6 +124,8 @@ inline Operand register_set_by(const Record &record) { return register_operand(s
 // source_pipe of a vector instruction before which a library call has a barrier, and of what the Matmul object does on a
 // cube core, where it orders its own work.
 constexpr uint8_t kInsideCall = 1;
+// flag_id of what the Matmul object does, added up: its operand in L1 is a tensor of the kernel's own, which the kernel orders.
+constexpr uint16_t kKernelsL1 = 64;
 // Global memory of the library, below all tensors: a stretch for each group of cores.
 constexpr uint64_t kMailboxBase = 1ull << 42;
 constexpr uint64_t kMailboxBytes = 1ull << 20;

@@ -74,12 +74,6 @@ class PartSize:
     limited: bool
 
 
-def note_use(entry: Path) -> None:
-    """Mark an entry as recently used, unless it has just been removed."""
-    with contextlib.suppress(FileNotFoundError):
-        os.utime(entry)
-
-
 def make_room(cache_dir: Path, limit_bytes: int) -> None:
     """Remove the least recently used inputs and builds until they and the results fit ``limit_bytes``."""
     entries = [entry for part in _PARTS if part.limited for entry in _entries(cache_dir, part)]
@@ -88,9 +82,38 @@ def make_room(cache_dir: Path, limit_bytes: int) -> None:
     for used_s, entry in sorted((_used_s(entry), entry) for entry in entries):
         if total_bytes <= limit_bytes or time.time() - used_s < IN_USE_S:
             return
+        if _removed_unless_in_use(entry):
+            total_bytes -= sizes[entry]
+
+
+def _removed_unless_in_use(entry: Path) -> bool:
+    """Remove an entry, and return whether that was done: it may have come into use since it was looked at."""
+    with contextlib.suppress(BlockingIOError), entry_lock(entry, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        if time.time() - _used_s(entry) < IN_USE_S:
+            return False
         with contextlib.suppress(OSError):
             remove_tree(entry)
-        total_bytes -= sizes[entry]
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def entry_lock(entry: Path, mode: int) -> Iterator[None]:
+    """Hold the lock of an entry, which need not exist, during the block.
+
+    Whoever makes or removes the entry holds it alone, whoever notes its use together with others.
+
+    Args:
+        entry: folder of inputs or of a build.
+        mode: of ``fcntl.flock``.
+
+    Raises:
+        BlockingIOError: ``mode`` does not wait, and another has it.
+    """
+    name = f"{entry.name[:LOCK_CHARS]}{LOCK_SUFFIX}"
+    with open(entry.with_name(name), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, mode)
+        yield
 
 
 def part_sizes(cache_dir: Path) -> list[PartSize]:
@@ -192,13 +215,14 @@ class BuildStore:
             make: creates the build in a given folder; nothing is kept of a failed one.
         """
         final = self._root / kind / key[:2] / key
-        if final.exists():
-            note_use(final)
-            return final, 0.0
         final.parent.mkdir(parents=True, exist_ok=True)
-        with open(final.parent / f"{key[:LOCK_CHARS]}{LOCK_SUFFIX}", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with entry_lock(final, fcntl.LOCK_SH):
             if final.exists():
+                os.utime(final)
+                return final, 0.0
+        with entry_lock(final, fcntl.LOCK_EX):
+            if final.exists():
+                os.utime(final)
                 return final, 0.0
             started_s = time.perf_counter()
             building = Path(tempfile.mkdtemp(dir=final.parent, prefix="building-"))

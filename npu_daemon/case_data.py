@@ -22,12 +22,13 @@ import ml_dtypes  # noqa: F401 - registers bfloat16 with numpy by name
 import numpy as np
 
 from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, DeviceInfo, Diagnostic, OpSpec, Phase, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
-from npu_daemon.cache_folder import LOCK_CHARS, LOCK_SUFFIX
+from npu_daemon.cache_folder import entry_lock
 
 DEFAULT_LIMIT_BYTES = 256 * 2**20
 Outputs = Sequence[Sequence[Array]]
@@ -80,9 +81,16 @@ class UnchangedFiles:
 
         Args:
             files: files to check.
-            confined: whether the run was prevented from writing to them.
+            confined: whether the run was prevented from writing to them, and from removing them.
+
+        Raises:
+            InfrastructureError: one is missing that the run could not remove.
         """
         for file in files:
+            if confined and not file.path.exists():
+                raise InfrastructureError(
+                    f"{file.path} ({file.label}) was removed while in use: leave the cache to its daemons"
+                )
             if not self._is_unchanged(file, confined=confined):
                 message = f"the run changed {file.label}, which is read-only: write nothing but the outputs"
                 return Diagnostic(phase=Phase.GUARD, message=message)
@@ -262,10 +270,16 @@ class CaseDataCache:
         if self._secret:
             seed = int(digest_of("secret seed", self._secret, seed)[:15], 16)
         entry = self._entry(spec, case, seed, audited)
-        if not (entry / _INDEX_NAME).is_file():
-            self._generate_once(entry, oracle, case, seed, audited)
-        os.utime(entry)
-        return _read(entry, case)
+        with entry_lock(entry, fcntl.LOCK_SH):
+            if (entry / _INDEX_NAME).is_file():
+                os.utime(entry)  # or else it may be removed from now on, to make room
+                return _read(entry, case)
+        with entry_lock(entry, fcntl.LOCK_EX):  # others may be generating them: wait
+            if not (entry / _INDEX_NAME).is_file():
+                self._generate(entry, oracle, case, seed, audited)
+                self.generated += 1
+            os.utime(entry)
+            return _read(entry, case)
 
     def obtain_secret(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
         """Return data of ``case`` with values that no client can predict.
@@ -296,14 +310,6 @@ class CaseDataCache:
     def _entry(self, spec: OpSpec, case: Case, seed: int, audited: bool) -> Path:
         identity = (_FORMAT, self._harness, spec.folder_digest, case, seed, audited)
         return self._folder / digest_of("case_data", *identity)
-
-    def _generate_once(self, entry: Path, oracle: Oracle, case: Case, seed: int, audited: bool) -> None:
-        """Generate data unless another thread or process does just now, which is waited for."""
-        with open(entry.with_name(f"{entry.name[:LOCK_CHARS]}{LOCK_SUFFIX}"), "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (entry / _INDEX_NAME).is_file():
-                self._generate(entry, oracle, case, seed, audited)
-                self.generated += 1
 
     def _generate(self, entry: Path, oracle: Oracle, case: Case, seed: int, audited: bool) -> None:
         inputs = oracle.inputs(case, seed)

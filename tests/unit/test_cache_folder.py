@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
@@ -15,8 +16,9 @@ from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.core.config import ENV_CACHE
 from ascend_gym.core.errors import MisuseError
+from npu_daemon import cache_folder
 from npu_daemon import store as store_module
-from npu_daemon.cache_folder import IN_USE_S, clear, in_use, make_room, note_use, part_sizes
+from npu_daemon.cache_folder import IN_USE_S, clear, entry_lock, in_use, make_room, part_sizes
 from npu_daemon.service import open_service
 from npu_daemon.store import SqliteResultStore
 
@@ -59,12 +61,31 @@ def test_results_count_and_what_has_no_limit_stays(tmp_path: Path) -> None:
 
 
 def test_what_is_in_use_stays_even_when_there_is_no_room(tmp_path: Path) -> None:
-    used = entry(tmp_path, "case_data/used", 1000)
+    entry(tmp_path, "case_data/used", 1000, 0.0)
     entry(tmp_path, "case_data/unused", 1000)
-    note_use(used)
+    with entry_lock(entry(tmp_path, "case_data/looked at", 1000), fcntl.LOCK_SH):
+        make_room(tmp_path, 0)
+    assert data_in(tmp_path) == {"case_data/used", "case_data/looked at"}
     make_room(tmp_path, 0)
     assert data_in(tmp_path) == {"case_data/used"}
-    note_use(tmp_path / "removed meanwhile")
+
+
+def test_what_comes_into_use_while_room_is_made_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = entry(tmp_path, "case_data/used", 1000)
+    entry(tmp_path, "case_data/unused", 1000)
+    when_used = cache_folder._used_s
+
+    def used_just_behind(path: Path) -> float:
+        found_s = when_used(path)
+        if path == used:
+            os.utime(path)
+        return found_s
+
+    monkeypatch.setattr(cache_folder, "_used_s", used_just_behind)
+    make_room(tmp_path, 0)
+    assert data_in(tmp_path) == {"case_data/used"}
 
 
 def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(

@@ -15,10 +15,11 @@ from conftest import ok_result
 from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.core.config import ENV_CACHE
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from npu_daemon import cache_folder
 from npu_daemon import store as store_module
 from npu_daemon.cache_folder import IN_USE_S, clear, entry_lock, in_use, make_room, part_sizes
+from npu_daemon.case_data import GuardedFile, UnchangedFiles
 from npu_daemon.service import open_service
 from npu_daemon.store import SqliteResultStore
 
@@ -86,6 +87,13 @@ def test_what_comes_into_use_while_room_is_made_stays(
     monkeypatch.setattr(cache_folder, "_used_s", used_just_behind)
     make_room(tmp_path, 0)
     assert data_in(tmp_path) == {"case_data/used"}
+
+
+def test_a_file_that_vanishes_is_no_fault_of_a_confined_candidate(tmp_path: Path) -> None:
+    file = GuardedFile("input 'x'", tmp_path / "x", "digest")
+    with pytest.raises(InfrastructureError, match="was removed while in use"):
+        UnchangedFiles().changed([file], confined=True)
+    assert UnchangedFiles().changed([file], confined=False) is not None
 
 
 def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_gym.core.cpp_text import INCLUDE
 from ascend_gym.core.digest import digest_of_tree
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
@@ -29,7 +30,6 @@ LOGGING = "src/common/inc/log"  # calls the operating system: like the rest of C
 _COMMAND = r"{name}\s*\(\s*(?:{target})\s+(?:PRIVATE|PUBLIC)\s+([^)]*)\)"
 _OP_NAME = re.compile(r"add_ops_compile_options\s*\(\s*OP_NAME\s+(\w+)")
 _INCLUDE_OPTION = re.compile(r"-I\s*(\S+)")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _CMAKE_COMMENT = re.compile(r"#[^\n]*")
 _TILING_FUNCTION = "TilingContext"
 _REGISTERS_TILING = re.compile(r"\bIMPL_OP_OPTILING\b|\bSetTiling\s*\(")
@@ -154,7 +154,7 @@ def _closure(
         path = waiting.pop(0)
         virtual = _virtual(path, folder, root)
         found[virtual] = SourceFile(path=virtual, text=read_source(path))
-        for name in _INCLUDE.findall(found[virtual].text):
+        for name in INCLUDE.findall(found[virtual].text):
             included = _find(name, [path.parent, *search], root or folder)
             if included is None or included in seen or _is_logging(included, root):
                 continue

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ascend_gym.core.cpp_text import INCLUDE
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 from ascend_gym.core.toml_file import reason_of
@@ -16,7 +17,6 @@ from ascend_gym.core.toml_file import reason_of
 SOURCE_SUFFIXES = frozenset({".cpp", ".cc", ".h", ".hpp"})
 
 _HEADER_SUFFIXES = (".h", ".hpp")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _TILING_MARK = "TilingContext"
 _KERNEL_MARK = re.compile(r"\b__global__\b")
 
@@ -75,7 +75,7 @@ def _shared_headers(host: Sequence[SourceFile], device: Sequence[SourceFile]) ->
     waiting, found = list(host), {}
     while waiting:
         file = waiting.pop()
-        for name in _INCLUDE.findall(file.text):
+        for name in INCLUDE.findall(file.text):
             path = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), name))
             if path in headers and path not in found:
                 found[path] = headers[path]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_composed_calls import DST, FLOATS, KB, OTHER, SRC, TMP, UB, Array, Machine, bits, drawn, machine
+from composed_machine import DST, FLOATS, KB, OTHER, SRC, TMP, UB, bits, drawn, machine
+from vector_machine import Array, Machine
 
 __all__ = ["machine"]
 

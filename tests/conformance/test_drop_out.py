@@ -6,20 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from test_composed_calls import (
-    DST,
-    FLOATS,
-    KB,
-    OTHER,
-    SRC,
-    TMP,
-    UB,
-    Array,
-    Machine,
-    MachineFault,
-    drawn,
-    machine,
-)
+from composed_machine import DST, FLOATS, KB, OTHER, SRC, TMP, UB, drawn, machine
+from vector_machine import Array, Machine, MachineFault
 
 __all__ = ["machine"]
 

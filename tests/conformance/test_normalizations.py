@@ -6,22 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from test_composed_calls import (
-    DST,
-    FAR,
-    FLOATS,
-    KB,
-    OTHER,
-    SRC,
-    TMP,
-    UB,
-    Array,
-    Machine,
-    MachineFault,
-    bits,
-    drawn,
-    machine,
-)
+from composed_machine import DST, FAR, FLOATS, KB, OTHER, SRC, TMP, UB, bits, drawn, machine
+from vector_machine import Array, Machine, MachineFault
 
 __all__ = ["machine"]
 

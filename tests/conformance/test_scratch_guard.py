@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from test_composed_calls import KB, Machine, MachineFault, bits, machine
+from composed_machine import KB, bits, machine
+from vector_machine import Machine, MachineFault
 
 __all__ = ["machine"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from composed_machine import RUNTIME as COMPOSED
 from host_side_machine import Host, toolchain, toy
-from test_composed_calls import RUNTIME as COMPOSED
 from test_library_calls import RUNTIME as LIBRARY
 from test_math_library import RUNTIME as MATH
 from vector_machine import Array, Machine, build_machine

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from test_composed_calls import RUNTIME
+from composed_machine import RUNTIME
 from vector_machine import Array, Machine, MachineFault, TraceLine, build_machine
 
 KB = 1024

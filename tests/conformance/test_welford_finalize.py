@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_composed_calls import FAR, KB, OTHER, SRC, TMP, UB, Machine, MachineFault, bits, drawn, machine
+from composed_machine import FAR, KB, OTHER, SRC, TMP, UB, bits, drawn, machine
+from vector_machine import Machine, MachineFault
 
 __all__ = ["machine"]
 

@@ -144,7 +144,15 @@ class Gepa:
 def reflect_messages(
     spec: OpSpec, version: Candidate, measured: EvalResult, baseline: EvalResult, cases: list[str]
 ) -> list[Message]:
-    """Return the prompt of a reflection: a version, how it was measured, and the cases that it is about."""
+    """Return the prompt of a reflection: a version, how it was measured, and the cases that it is about.
+
+    Args:
+        spec: operator.
+        version: candidate that is to be improved.
+        measured: its result.
+        baseline: result of the operator's own sources.
+        cases: ids of the cases that the reflection is about.
+    """
     few = len(cases) < len(spec.cases)
     user = render(
         "gepa",

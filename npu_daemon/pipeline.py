@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Backend, Oracle
@@ -34,6 +35,19 @@ from npu_daemon.second_look import OtherValues, second_look
 _TRUSTED_WORK_S = 300.0
 
 
+@dataclass(frozen=True)
+class Listener:
+    """What is called in the course of an evaluation.
+
+    Attributes:
+        on_case: called before each case, as a sign of progress.
+        on_correct: called before the second look with whether the candidate is a champion.
+    """
+
+    on_case: Callable[[], None] = lambda: None
+    on_correct: Callable[[bool], None] = lambda _: None
+
+
 def case_limit_s(protocol: MeasureProtocol) -> float:
     """Return the maximum time between two signs of progress: two builds, two runs and the trusted work."""
     each_s = wall_limit_s(protocol.build_timeout_s) + wall_limit_s(protocol.run_timeout_s)
@@ -46,10 +60,9 @@ def evaluate(
     backend: Backend,
     oracle: Oracle,
     case_data: CaseDataCache,
-    on_case: Callable[[], None] = lambda: None,
     device: DeviceGate = nullcontext,
     best_us: float | None = None,
-    on_correct: Callable[[bool], None] = lambda _: None,
+    listener: Listener = Listener(),
 ) -> EvalResult:
     """Evaluate the candidate of ``request`` on its cases, up to the first case that fails.
 
@@ -59,12 +72,11 @@ def evaluate(
         backend: builds, runs and prices.
         oracle: generates inputs and judges outputs of ``spec``.
         case_data: caches inputs and expected outputs.
-        on_case: called before each case, as a sign of progress.
         device: context manager, entered only for each run of the candidate (including timing on a device), so
             that building holds no device.
         best_us: latency in microseconds of the fastest earlier candidate, if any. A faster one is a champion
             and gets a closer second look. Without one, every candidate except the operator's own sources is.
-        on_correct: called before the second look with whether the candidate is a champion.
+        listener: is called in the course of the evaluation.
 
     Returns:
         A result for every outcome: faults of the caller are ``invalid_request``, problems of this host
@@ -80,7 +92,7 @@ def evaluate(
         runner = CaseRunner(request, spec, backend, oracle, case_data, SharedDevice(device))
         if best_us is None:
             best_us = 0.0 if request.candidate.digest == spec.baseline.digest else math.inf
-        return _evaluate_cases(request, cases, runner, on_case, best_us, on_correct)
+        return _evaluate_cases(request, cases, runner, best_us, listener)
     except MisuseError as error:
         return invalid_request(request, str(error))
     except (InfrastructureError, OSError) as error:
@@ -126,22 +138,21 @@ def _evaluate_cases(
     request: EvalRequest,
     cases: Sequence[Case],
     runner: CaseRunner,
-    on_case: Callable[[], None],
     best_us: float,
-    on_correct: Callable[[bool], None],
+    listener: Listener,
 ) -> EvalResult:
     results: list[CaseResult] = []
     with OtherValues(runner, cases, expected=math.isfinite(best_us)) as others:
         for case in cases:
-            on_case()
+            listener.on_case()
             results.append(runner.evaluate_case(case, others.note_build, others.note_run))
             if results[-1].status is not Status.OK:
                 break
         else:
             latency_us = _result(request, results, runner).latency_us
             champion = latency_us is not None and latency_us < best_us
-            on_correct(champion)
-            results = second_look(runner, others, champion=champion, on_case=on_case)
+            listener.on_correct(champion)
+            results = second_look(runner, others, champion=champion, on_case=listener.on_case)
     return _result(request, results, runner)
 
 

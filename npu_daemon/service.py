@@ -22,7 +22,7 @@ from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
 from npu_daemon.harness import harness_identity
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
-from npu_daemon.pipeline import evaluate, invalid_request
+from npu_daemon.pipeline import Listener, evaluate, invalid_request
 from npu_daemon.sandbox import CONFINING
 from npu_daemon.second_look import obtain_secret
 from npu_daemon.settings import RequestLimits
@@ -113,10 +113,8 @@ class EvaluationService:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
-        prepare = partial(self._prepare, request, spec, oracle)
-        result = evaluate(
-            request, spec, self._backend, oracle, self._case_data, on_case, device, best_us, prepare
-        )
+        listener = Listener(on_case, partial(self._prepare, request, spec, oracle))
+        result = evaluate(request, spec, self._backend, oracle, self._case_data, device, best_us, listener)
         generated = self._case_data.generated  # by this evaluation, or ahead of it
         if generated > self._generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
             self._make_room()

@@ -116,6 +116,13 @@ def distil(
 ) -> Experience | Unreadable:
     """Ask what a pair teaches, once more if the answer cannot be used; a second such answer is a value.
 
+    Args:
+        spec: operator that was rewound.
+        step: the slow and the fast implementation, measured.
+        model_client: is asked, and charged.
+        chip: chip that measured.
+        seed: seed of the run, for the provenance.
+
     Raises:
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
@@ -134,7 +141,14 @@ def distil(
 def experience_of(
     spec: OpSpec, step: RewindStep, told: DistilledFields, provenance: Provenance
 ) -> Experience:
-    """Put together what was measured and what was told."""
+    """Put together what was measured and what was told.
+
+    Args:
+        spec: operator that was rewound.
+        step: the slow and the fast implementation, measured.
+        told: fields of the answer.
+        provenance: where the experience comes from.
+    """
     fields = told.model_dump()
     return Experience(
         operator=spec.op_id,

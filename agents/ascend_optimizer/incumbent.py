@@ -47,7 +47,15 @@ class Memory:
     def note(
         self, parent: Incumbent, proposal: Proposal, result: EvalResult, stage: str = "", answer: str = ""
     ) -> None:
-        """Remember an attempt with the reason that the answer gave, unless its result says nothing of it."""
+        """Remember an attempt with the reason that the answer gave, unless its result says nothing of it.
+
+        Args:
+            parent: what was changed.
+            proposal: what was evaluated.
+            result: how it ended.
+            stage: stage of the search, as prompts name it.
+            answer: text of the model that gives the reason.
+        """
         if rule_of(result.status).reward is not RewardRule.NEUTRAL:
             before, after = unmarked(parent.candidate), unmarked(proposal.candidate)
             self.attempts.append(Attempt.of(before, parent.result, after, result, stage, answer))
@@ -60,7 +68,14 @@ class Memory:
 def evaluate(
     candidate: Candidate | ParseProblem, parent: Incumbent, origin: Mapping[str, Any], answer: str
 ) -> Generator[Proposal, EvalResult, tuple[Proposal, EvalResult]]:
-    """Evaluate what a model made of ``parent``: without markers, or as an unusable answer."""
+    """Evaluate what a model made of ``parent``: without markers, or as an unusable answer.
+
+    Args:
+        candidate: what was read from the answer.
+        parent: what was changed.
+        origin: goes into the journal.
+        answer: text of the answer, for the journal if it is unusable.
+    """
     if isinstance(candidate, ParseProblem):
         base = unmarked(parent.candidate)
         proposal: Proposal = UnusableProposal(base, {**origin, "answer": answer}, str(candidate))

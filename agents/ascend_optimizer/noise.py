@@ -44,6 +44,13 @@ def calibrate(
 ) -> Noise:
     """Measure ``candidate`` anew ``repeats`` times; these evaluations are part of no budget.
 
+    Args:
+        evaluator: measures.
+        spec: operator.
+        candidate: a correct implementation.
+        protocol: how each evaluation measures.
+        repeats: number of evaluations.
+
     Raises:
         MisuseError: the candidate cannot be measured.
         InfrastructureError: the evaluator is to blame.

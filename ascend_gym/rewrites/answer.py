@@ -18,7 +18,7 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.core.text import well_formed, without_thoughts
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.edit_blocks import (
-    Edit,
+    LineEdit,
     MalformedEditError,
     MisplacedEditError,
     applied,
@@ -140,7 +140,7 @@ def render_edits(path: str, old: str, new: str) -> str:
     before, after = old.split("\n"), new.split("\n")
     for context in _CONTEXT_LINES:
         edits = [
-            Edit(before[group[0][1] : group[-1][2]], after[group[0][3] : group[-1][4]])
+            LineEdit(before[group[0][1] : group[-1][2]], after[group[0][3] : group[-1][4]])
             for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(context)
         ]
         rendered = "\n".join([f"### FILE: {path}", *(rendered_edit(edit) for edit in edits)]) + "\n"
@@ -318,7 +318,7 @@ def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _apply_edits(edits: Sequence[Edit], path: str, texts: dict[str, str]) -> None:
+def _apply_edits(edits: Sequence[LineEdit], path: str, texts: dict[str, str]) -> None:
     lines = texts[path].split("\n")
     for edit in edits:
         try:

@@ -19,7 +19,7 @@ _SHOWN_CHARS = 200
 
 
 @dataclass(frozen=True)
-class Edit:
+class LineEdit:
     """Lines to find, and their replacement.
 
     Attributes:
@@ -65,23 +65,23 @@ def is_replace(line: str) -> bool:
     return _REPLACE.match(line) is not None
 
 
-def rendered_edit(edit: Edit) -> str:
+def rendered_edit(edit: LineEdit) -> str:
     """Return an edit as a SEARCH/REPLACE block, without a final newline."""
     return "\n".join([SEARCH_LINE, *edit.search, DIVIDER_LINE, *edit.replace, REPLACE_LINE])
 
 
-def edits_in(body: str) -> list[Edit]:
+def edits_in(body: str) -> list[LineEdit]:
     """Return the SEARCH/REPLACE edits of a block.
 
     Raises:
         MalformedEditError: marks are missing or out of order, or a SEARCH part is empty.
     """
-    edits: list[Edit] = []
+    edits: list[LineEdit] = []
     part: list[str] | None = None
     for line in body.split("\n"):
         searching = bool(edits) and part is edits[-1].search
         if is_search(line) and part is None:
-            edits.append(Edit([], []))
+            edits.append(LineEdit([], []))
             part = edits[-1].search
         elif searching and _DIVIDER.match(line):
             part = edits[-1].replace
@@ -93,13 +93,13 @@ def edits_in(body: str) -> list[Edit]:
             part.append(line)
     if part is not None:
         raise _malformed(f"{REPLACE_LINE!r} is missing")
-    edits = [Edit(_unfenced(edit.search), _unfenced(edit.replace)) for edit in edits]
+    edits = [LineEdit(_unfenced(edit.search), _unfenced(edit.replace)) for edit in edits]
     if not all(any(line.strip() for line in edit.search) for edit in edits):
         raise _malformed("a SEARCH part is empty")
     return edits
 
 
-def applied(lines: Sequence[str], edit: Edit) -> list[str]:
+def applied(lines: Sequence[str], edit: LineEdit) -> list[str]:
     """Return the lines after an edit.
 
     The SEARCH text must match one place. If there is no exact match, trailing blanks are ignored,
@@ -169,7 +169,7 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _misplaced(edit: Edit, lines: Sequence[str], found: Sequence[int]) -> MisplacedEditError:
+def _misplaced(edit: LineEdit, lines: Sequence[str], found: Sequence[int]) -> MisplacedEditError:
     first = next((line for line in edit.search if line.strip()), "").strip()
     message = f"the SEARCH part at {first[:_SHOWN_CHARS]!r} occurs {len(found)} times, not once"
     if found:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ascend_gym.rewrites.edit_blocks import Edit, MalformedEditError
+from ascend_gym.rewrites.edit_blocks import LineEdit, MalformedEditError
 
 _MAX_COMMENT_CHARS = 200
 _COMMENT = re.compile(
@@ -120,7 +120,7 @@ class FilePatch:
     """
 
     path: str | None
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[LineEdit] = field(default_factory=list)
     whole: str | None = None
 
 
@@ -209,7 +209,7 @@ def _file_patch(path: str | None, hunks: Sequence[_Hunk]) -> FilePatch:
     return FilePatch(path, edits)
 
 
-def _edits(hunk: _Hunk) -> Iterator[Edit]:
+def _edits(hunk: _Hunk) -> Iterator[LineEdit]:
     """Yield the changes of a hunk; several if lines were omitted from it."""
     rows: list[tuple[str, str]] = []
     line = hunk.line
@@ -228,9 +228,9 @@ def _without_loose_end(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
     return list(rows[: marked[-1] + 1]) if marked else []
 
 
-def _edit(rows: Sequence[tuple[str, str]], line: int | None) -> Edit:
+def _edit(rows: Sequence[tuple[str, str]], line: int | None) -> LineEdit:
     search = [text for mark, text in rows if mark != "+"]
     replace = [text for mark, text in rows if mark != "-"]
     if not any(text.strip() for text in search):
         raise MalformedEditError("a hunk has no line of the file by which its place could be found")
-    return Edit(search, replace, line)
+    return LineEdit(search, replace, line)

@@ -70,6 +70,14 @@ class GlobalMemory:
     def get(self, core: Core, name: str, there: slice, buffer: Buffer, here: slice, line: int) -> None:
         """Copy part of a tensor into a buffer.
 
+        Args:
+            core: core that copies.
+            name: name of the tensor.
+            there: elements of the tensor.
+            buffer: buffer of the core.
+            here: elements of the buffer, as many.
+            line: line of the program, for errors.
+
         Raises:
             StagedError: nobody wrote it, or another core since the last meeting of all.
         """
@@ -87,6 +95,14 @@ class GlobalMemory:
 
     def put(self, core: Core, name: str, there: slice, buffer: Buffer, here: slice, line: int) -> None:
         """Copy a buffer into part of a tensor.
+
+        Args:
+            core: core that copies.
+            name: name of the tensor.
+            there: elements of the tensor.
+            buffer: buffer of the core.
+            here: elements of the buffer, as many.
+            line: line of the program, for errors.
 
         Raises:
             StagedError: part of the buffer was never written, or another core writes there as well.

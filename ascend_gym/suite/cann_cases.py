@@ -57,6 +57,12 @@ def read_checkout_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
 def spec_with_cases(folder: Path, cases: Path, op_id: str, folder_digest: str) -> OpSpec:
     """Return the operator of a folder of a checkout with the cases of the ``op.toml`` in another.
 
+    Args:
+        folder: folder of the operator in the checkout.
+        cases: folder of the ``op.toml``.
+        op_id: id of the operator.
+        folder_digest: digest of what the operator is made of.
+
     Raises:
         OperatorFormatError: its sources say something in a way that is not understood.
     """

@@ -27,7 +27,7 @@ from ascend_gym.suite.imported import select_operators
 from npu_daemon.simulator.chips import Chip, load_chip
 from npu_daemon.simulator.host_schema import Column, DefinitionError, OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator
-from npu_daemon.simulator.kernel_build import build_kernel
+from npu_daemon.simulator.kernel_build import KernelVariant, build_kernel
 from npu_daemon.simulator.kernel_prelude import column_prelude
 from npu_daemon.simulator.toolchain import Toolchain, obtain_toolchain
 
@@ -125,9 +125,8 @@ def _built(
         prelude = column_prelude(definition, column)
     except DefinitionError as error:
         return str(error)
-    failure = build_kernel(
-        candidate.kernel, prelude, name, folder, toolchain, MeasureProtocol(), candidate.build_flags
-    )
+    variant = KernelVariant(candidate.build_flags)
+    failure = build_kernel(candidate.kernel, prelude, name, folder, toolchain, MeasureProtocol(), variant)
     return BUILT if failure is None else _reason(failure)
 
 

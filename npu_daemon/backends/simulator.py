@@ -50,7 +50,7 @@ from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
 from npu_daemon.simulator.tiling_run import tiling_alone, tiling_of
-from npu_daemon.simulator.toolchain import obtain_toolchain
+from npu_daemon.simulator.toolchain import Toolchain, obtain_toolchain
 
 _AHEAD_BYTES = 2**20
 """Size of the largest trace that is priced before its run is accepted: half a second."""
@@ -265,7 +265,7 @@ class SimulatorBackend:
             return _ended_early(outcome.seconds)
         if not searched:
             return read_outputs(job, case), outcome.seconds, (), {}
-        ahead = self._price_ahead(job, protocol)
+        ahead = _prices_ahead(self.toolchain, job, protocol)
         found = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
         if isinstance(found, Failure):
             return replace(found, seconds=outcome.seconds + found.seconds)
@@ -275,17 +275,6 @@ class SimulatorBackend:
         )
         warnings = reported_warnings(outcome, build.kernel.libraries, own_place, rtol)
         return read_outputs(job, case), outcome.seconds, (*warnings, *found), ahead
-
-    def _price_ahead(self, job: KernelJob, protocol: MeasureProtocol) -> _Prices:
-        """Have the price computed beside the search for races and the verdict, if that is quick."""
-        if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES:
-            return {}
-        chip = load_chip(protocol.chip)
-        return {
-            protocol.chip: job.when_idle(
-                partial(price_trace, self.toolchain, job.trace, chip, job.tensor_ranges)
-            )
-        }
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were accepted as correct."""
@@ -357,6 +346,14 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+
+def _prices_ahead(toolchain: Toolchain, job: KernelJob, protocol: MeasureProtocol) -> _Prices:
+    """Have the price computed beside the search for races and the verdict, if that is quick."""
+    if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES:
+        return {}
+    price = partial(price_trace, toolchain, job.trace, load_chip(protocol.chip), job.tensor_ranges)
+    return {protocol.chip: job.when_idle(price)}
 
 
 def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:

@@ -16,7 +16,7 @@ from npu_daemon.sandbox import ResourceLimits, wall_limit_s
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator, kernel_prelude
-from npu_daemon.simulator.kernel_build import build_kernel, entry_of, library_name
+from npu_daemon.simulator.kernel_build import KernelVariant, build_kernel, entry_of, library_name
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -199,17 +199,11 @@ class BuildCache:
         identity = (candidate.kernel, candidate.build_flags, prelude, spec.name, *instance)
         key = digest_of("kernel", self._toolchain.digest, *identity, *self._marks)
 
+        variant = KernelVariant(candidate.build_flags, tiling_key, self._marked)
+
         def make(folder: Path) -> Failure | None:
             return build_kernel(
-                candidate.kernel,
-                prelude,
-                spec.name,
-                folder,
-                self._toolchain,
-                protocol,
-                candidate.build_flags,
-                tiling_key=tiling_key,
-                marked=self._marked,
+                candidate.kernel, prelude, spec.name, folder, self._toolchain, protocol, variant
             )
 
         made = self._store.obtain("kernel", key, make)

@@ -74,6 +74,21 @@ class Entry:
     types: tuple[bool, ...] | None = None
 
 
+@dataclass(frozen=True)
+class KernelVariant:
+    """Which of the libraries that the sources of a kernel can become.
+
+    Attributes:
+        extra_flags: the candidate's own compiler flags.
+        tiling_key: of the only instance to build of a kernel that is a template; ``None`` for all.
+        marked: whether its blocks say that they are reached.
+    """
+
+    extra_flags: tuple[str, ...] = ()
+    tiling_key: int | None = None
+    marked: bool = False
+
+
 def entry_of(sources: Sources, preferred: str) -> Entry | None:
     """Return the kernel entry of the main file: ``preferred`` if it exists, else the first, else ``None``."""
     text = sources.main_text
@@ -185,10 +200,7 @@ def build_kernel(
     work_dir: Path,
     toolchain: Toolchain,
     protocol: MeasureProtocol,
-    extra_flags: Sequence[str] = (),
-    *,
-    tiling_key: int | None = None,
-    marked: bool = False,
+    variant: KernelVariant = KernelVariant(),
 ) -> Failure | None:
     """Compile kernel sources into one library for each kind of core they can run on.
 
@@ -199,11 +211,9 @@ def build_kernel(
         work_dir: an existing folder of this build; gets sources and libraries (``library_name``).
         toolchain: programs and precompiled headers of this host.
         protocol: holds the time limit.
-        extra_flags: the candidate's own compiler flags.
-        tiling_key: of the only instance to build of a kernel that is a template; ``None`` for all.
-        marked: whether its blocks say that they are reached.
+        variant: which of the libraries that the sources can become.
     """
-    refused = refused_flags(extra_flags)
+    refused = refused_flags(variant.extra_flags)
     if refused is not None:
         return refused
     taken = next((file.path for file in sources.files if file.path.startswith(_OWN_PREFIX)), None)
@@ -219,18 +229,25 @@ def build_kernel(
     lacking = undeclared(sources) if entry.types is not None else None
     if lacking is not None:
         return _build_error(lacking)
-    _write_sources(sources, prelude, wrapper_source(sources, entry, extra_flags, tiling_key), work_dir)
+    wrapper = wrapper_source(sources, entry, variant.extra_flags, variant.tiling_key)
+    _write_sources(sources, prelude, wrapper, work_dir)
+    failed = _build_libraries(sources, work_dir, toolchain, protocol, variant)
+    return without_kernel(failed) if failed is not None and entry.types is not None else failed
+
+
+def _build_libraries(
+    sources: Sources, work_dir: Path, toolchain: Toolchain, protocol: MeasureProtocol, variant: KernelVariant
+) -> Failure | None:
+    """Compile what lies in ``work_dir`` for each kind of core, at the same time."""
     limits = _limits(protocol)
-    folders = header_folders(sources)
-    flags = tuple(flag for flag in extra_flags if not flag.startswith(_MACRO))
-    source = KernelSource(work_dir, _WRAPPER, sources, folders, flags, marked)
+    flags = tuple(flag for flag in variant.extra_flags if not flag.startswith(_MACRO))
+    source = KernelSource(work_dir, _WRAPPER, sources, header_folders(sources), flags, variant.marked)
     kinds = core_kinds(kernel_task_types(sources))
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
         failures = pool.map(
             lambda kind: build_library(source, kind, library_name(kind), toolchain.kernel, limits), kinds
         )
-        failed = next((failure for failure in failures if failure is not None), None)
-    return without_kernel(failed) if failed is not None and entry.types is not None else failed
+        return next((failure for failure in failures if failure is not None), None)
 
 
 def _limits(protocol: MeasureProtocol) -> ResourceLimits:

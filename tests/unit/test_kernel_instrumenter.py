@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 import pytest
 from kernel_ir_samples import INTERFACE, module_text
 
-from npu_daemon.simulator.kernel_ir.instructions import Cost
+from npu_daemon.simulator.kernel_ir.instructions import ScalarClass
 from npu_daemon.simulator.kernel_ir.instrumenter import count_calls, instrumented
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.second_check import check_again
@@ -172,8 +172,8 @@ def test_the_second_check_sees_what_is_added(old: str, new: str) -> None:
 
 
 def test_more_than_a_byte_holds_is_counted_in_several_calls() -> None:
-    costs = [0] * len(Cost)
-    costs[Cost.FLOAT], costs[Cost.CONVERT] = 300, 255
+    costs = [0] * len(ScalarClass)
+    costs[ScalarClass.FLOAT], costs[ScalarClass.CONVERT] = 300, 255
     numbers = [int(re.findall(r"i64 (-?\d+)", call)[0]) % 2**64 for call in count_calls(costs, "")]
     assert [number >> 24 & 255 for number in numbers] == [255, 45]
     assert [number >> 56 for number in numbers] == [255, 0]

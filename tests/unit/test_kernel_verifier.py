@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from kernel_ir_samples import INTERFACE, module_text
 
-from npu_daemon.simulator.kernel_ir.checked import CheckedModule, Kind
+from npu_daemon.simulator.kernel_ir.checked import CheckedModule, StepKind
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
 from npu_daemon.simulator.kernel_ir.verifier import verified
 
@@ -327,7 +327,7 @@ def test_accesses_are_found_with_their_sizes() -> None:
     body = "  %3 = load i40, ptr %0, align 8\n  store double 1.0, ptr %0, align 8"
     steps = Part(body).verified().functions[-1].steps
     found = [(step.kind, step.bytes) for step in steps if step.bytes]
-    assert found == [(Kind.LOAD, 5), (Kind.STORE, 8)]
+    assert found == [(StepKind.LOAD, 5), (StepKind.STORE, 8)]
 
 
 def test_functions_used_as_values_are_noted() -> None:

@@ -1,10 +1,11 @@
-"""Imports point one way (docs/architecture.md, rule 10), read from the source files themselves."""
+"""Imports point one way (docs/architecture.md, rule 10) and no part is too large, read from the sources."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -65,6 +66,18 @@ ALLOWED: dict[str, set[str]] = {
 # This reads no setting: it hands an allow list of the environment on to child processes.
 HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run"}
 OPERATOR_FILES = ("ascend_gym/suite/ops", "ascend_gym/suite/generate")
+# The parameters of a command are its options, one for each.
+COMMANDS = ("ascend_gym.cli", "npu_daemon.__main__")
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+MAX_CLASS_LINES, MAX_FUNCTION_LINES, MAX_PARAMETERS = 250, 50, 8
+
+
+class Definition(NamedTuple):
+    """A class, or a function with the number of its parameters other than ``self`` and ``cls``."""
+
+    name: str
+    lines: int
+    parameters: int | None
 
 
 class Module(NamedTuple):
@@ -75,6 +88,7 @@ class Module(NamedTuple):
     loaded: frozenset[str]
     attributes: frozenset[str]
     broad_excepts: tuple[int, ...]
+    definitions: tuple[Definition, ...]
 
 
 @cache
@@ -92,7 +106,16 @@ def _read(name: str, source: str) -> Module:
         frozenset(_imported(_run_at_once(nodes[0]))),
         frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
         tuple(node.lineno for node in nodes if isinstance(node, ast.ExceptHandler) and _is_broad(node.type)),
+        tuple(_definition(node) for node in nodes if isinstance(node, DEFINITIONS)),
     )
+
+
+def _definition(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Definition:
+    lines = (node.end_lineno or node.lineno) - node.lineno + 1
+    if isinstance(node, ast.ClassDef):
+        return Definition(node.name, lines, None)
+    parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return Definition(node.name, lines, sum(each.arg not in ("self", "cls") for each in parameters))
 
 
 def _module_name(path: Path) -> str:
@@ -166,6 +189,42 @@ def test_no_module_needs_itself_to_be_imported():
         for module in _modules()
     }
     list(TopologicalSorter(needed).static_order())  # raises CycleError, which names the circle
+
+
+def test_functions_and_classes_are_short():
+    too_long = [
+        f"{module.name}.{each.name}: {each.lines} lines"
+        for module in _modules()
+        for each in module.definitions
+        if each.lines > (MAX_CLASS_LINES if each.parameters is None else MAX_FUNCTION_LINES)
+        and not _is_command(module, each)
+    ]
+    assert too_long == []
+
+
+def test_functions_have_few_parameters():
+    too_many = [
+        f"{module.name}.{each.name}: {each.parameters} parameters"
+        for module in _modules()
+        for each in module.definitions
+        if (each.parameters or 0) > MAX_PARAMETERS
+        and each.name != "__init__"  # of Task: the arguments of gymnasium.make
+        and not _is_command(module, each)
+    ]
+    assert too_many == []
+
+
+def _is_command(module: Module, definition: Definition) -> bool:
+    return module.name.startswith(COMMANDS) and definition.parameters is not None
+
+
+def test_a_public_class_name_means_one_class():
+    modules = defaultdict(list)
+    for module in _modules():
+        for each in module.definitions:
+            if each.parameters is None and not each.name.startswith("_"):
+                modules[each.name].append(module.name)
+    assert {name: where for name, where in modules.items() if len(where) > 1} == {}
 
 
 def _users(names: set[str]) -> set[str]:

@@ -101,7 +101,14 @@ class Graph:
     _known: dict[Any, Node] = field(default_factory=dict)
 
     def node(self, op: str, args: Sequence[Node], dims: Sequence[Dim], extra: Any = None) -> Node:
-        """Return the node of that description; equal ones are one."""
+        """Return the node of that description; equal ones are one.
+
+        Args:
+            op: operation.
+            args: nodes that it reads.
+            dims: axes of each dimension of its value.
+            extra: what else tells it from others of that operation, such as a constant.
+        """
         key = (op, tuple(id(each) for each in args), tuple(dims), extra)
         if key not in self._known:
             self._known[key] = Node(op, tuple(args), tuple(dims), extra, _unseen(op, args, dims, extra))

@@ -44,14 +44,29 @@ class ScatteredRows:
         return number.text if number.literal else self._writer.named(number.text)
 
     def moved(self, to: str, name: str, dtype: str, count: str) -> list[str]:
-        """Return the lines that bring what was copied into a buffer of floats."""
+        """Return the lines that bring what was copied into a buffer of floats.
+
+        Args:
+            to: buffer of floats.
+            name: buffer that was copied into.
+            dtype: its element type.
+            count: number of elements, as a program writes it.
+        """
         if dtype == "u8":
             half = self._writer.buffers.declare("half_bits", "tile", "f16")
             return [f"cast({half}, {name}, {count})", f"cast({to}, {half}, {count})"]
         return [f"{'copy' if dtype == 'f32' else 'cast'}({to}, {name}, {count})"]
 
     def copy(self, tensor: str, dtype: str, base: str, along: Along, fill: str) -> str:
-        """Write the stages that copy a row whose elements do not lie side by side; return its buffer."""
+        """Write the stages that copy a row whose elements do not lie side by side; return its buffer.
+
+        Args:
+            tensor: name of the tensor.
+            dtype: its element type.
+            base: index of the element that the row begins at, as a program writes it.
+            along: how the view goes along the row.
+            fill: value of what lies beyond the tensor.
+        """
         step = int(along.step.value) if along.step.literal else 0
         near = along.stride == "1" and (step == -1 or 1 <= step <= _LONGEST_STEP)
         if along.guarded and step not in range(1, _LONGEST_STEP + 1):

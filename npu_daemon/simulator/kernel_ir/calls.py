@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from npu_daemon.simulator.kernel_ir.checked import CheckedModule, Kind, Step
-from npu_daemon.simulator.kernel_ir.instructions import FAST_MATH, LOCAL, Cost
+from npu_daemon.simulator.kernel_ir.checked import CheckedModule, CheckedStep, StepKind
+from npu_daemon.simulator.kernel_ir.instructions import FAST_MATH, LOCAL, ScalarClass
 from npu_daemon.simulator.kernel_ir.intrinsics import (
     MEMORY_FUNCTIONS,
     NEVER_REACHED,
@@ -69,13 +69,13 @@ class CallReader:
         headers = interface.headers
         self._origins = Origins(checked.nodes, headers) if headers is not None else None
 
-    def read_tail(self, result: str, rest: str, debug: str) -> Step | None:
+    def read_tail(self, result: str, rest: str, debug: str) -> CheckedStep | None:
         """Return a call behind ``tail``, ``notail`` or ``musttail``."""
         if not rest.startswith(" call "):
             raise _unknown(rest)
         return self.read(result, rest.removeprefix(" call"), debug)
 
-    def read(self, result: str, rest: str, debug: str) -> Step | None:
+    def read(self, result: str, rest: str, debug: str) -> CheckedStep | None:
         """Return a call that is allowed; ``None`` for one that is left out."""
         dropped = _DROPPED_CALL.match(rest)
         if dropped is not None and is_dropped(dropped[1]):
@@ -93,14 +93,14 @@ class CallReader:
             self._values.check(parameter.value)
             if parameter.copied:
                 self._types.check(parameter.copied)
-        step = Step(
-            Kind.POINTER_CALL, "", debug, parameters=parameters, result=result, result_type=found["type"]
+        step = CheckedStep(
+            StepKind.POINTER_CALL, "", debug, parameters=parameters, result=result, result_type=found["type"]
         )
         if found["pointer"]:
-            return step._replace(operand=found["pointer"], cost=Cost.BRANCH)
+            return step._replace(operand=found["pointer"], cost=ScalarClass.BRANCH)
         return self._named(found, step)
 
-    def _named(self, found: re.Match[str], step: Step) -> Step:
+    def _named(self, found: re.Match[str], step: CheckedStep) -> CheckedStep:
         name = found["name"]
         if name.startswith(PREFIX):
             return self._intrinsic(found, step)
@@ -112,12 +112,12 @@ class CallReader:
                 raise _mismatch(name)
             if own is None:
                 self._checked.stubs[name] = signature
-            return step._replace(kind=Kind.OWN_CALL, operand=f"@{name}", cost=Cost.CALL)
+            return step._replace(kind=StepKind.OWN_CALL, operand=f"@{name}", cost=ScalarClass.CALL)
         if MEMORY_FUNCTIONS.get(name) == plain:
-            return step._replace(kind=Kind.MEMORY_CALL, operand=name)
+            return step._replace(kind=StepKind.MEMORY_CALL, operand=name)
         return self._outer(found, step)
 
-    def _outer(self, found: re.Match[str], step: Step) -> Step:
+    def _outer(self, found: re.Match[str], step: CheckedStep) -> CheckedStep:
         name = found["name"]
         declared = self._interface.functions.get(name)
         if declared is None:
@@ -131,7 +131,7 @@ class CallReader:
             self._check_caller(name, step.debug)
         self._checked.outer[name] = declared
         return step._replace(
-            kind=Kind.OUTER_CALL, operand=f"@{name}", parameters=_as_declared(step, declared)
+            kind=StepKind.OUTER_CALL, operand=f"@{name}", parameters=_as_declared(step, declared)
         )
 
     def _check_caller(self, name: str, debug: str) -> None:
@@ -142,11 +142,11 @@ class CallReader:
                 unprovided=True,
             )
 
-    def _intrinsic(self, found: re.Match[str], step: Step) -> Step:
+    def _intrinsic(self, found: re.Match[str], step: CheckedStep) -> CheckedStep:
         name = found["name"]
         memory = memory_intrinsic(name)
         if memory is not None:
-            return step._replace(kind=Kind.MEMORY_CALL, operand=memory, parameters=step.parameters[:3])
+            return step._replace(kind=StepKind.MEMORY_CALL, operand=memory, parameters=step.parameters[:3])
         cost = cost_of(name)
         if cost is None:
             inner = name.removeprefix(PREFIX)
@@ -157,10 +157,10 @@ class CallReader:
         self._checked.intrinsics[name] = (step.result_type, tuple(each.type for each in step.parameters))
         arguments = ", ".join(f"{each.type} {each.value}" for each in step.parameters)
         text = f"  {step.result}call{found['flags']} {step.result_type} @{name}({arguments})"
-        return Step(Kind.PLAIN, text, step.debug, cost)
+        return CheckedStep(StepKind.PLAIN, text, step.debug, cost)
 
 
-def _as_declared(step: Step, declared: Signature) -> tuple[FunctionParameter, ...]:
+def _as_declared(step: CheckedStep, declared: Signature) -> tuple[FunctionParameter, ...]:
     """Return the arguments with what the interface says of its parameters."""
     extra = step.parameters[len(declared.parameters) :]
     named = zip(declared.parameters, step.parameters, strict=False)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from npu_daemon.simulator.kernel_ir.instructions import Cost
+from npu_daemon.simulator.kernel_ir.instructions import ScalarClass
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
 from npu_daemon.simulator.kernel_ir.signatures import FunctionParameter, Signature
 
 ENTRY_POINTS = frozenset({"asim_kernel_entry", "asim_task_type"})
 
 
-class Kind(Enum):
+class StepKind(Enum):
     """What the instrumenter has to do about a line."""
 
     LABEL = "label"
@@ -29,7 +29,7 @@ class Kind(Enum):
     UNREACHABLE = "unreachable"
 
 
-class Step(NamedTuple):
+class CheckedStep(NamedTuple):
     """A line of a function.
 
     Attributes:
@@ -46,10 +46,10 @@ class Step(NamedTuple):
         result_type: of a call.
     """
 
-    kind: Kind
+    kind: StepKind
     head: str
     debug: str = ""
-    cost: Cost | None = None
+    cost: ScalarClass | None = None
     operand: str = ""
     tail: str = ""
     bytes: int = 0
@@ -69,7 +69,7 @@ class CheckedFunction:
     name: str
     signature: Signature
     debug: str
-    steps: list[Step]
+    steps: list[CheckedStep]
 
 
 class Variable(NamedTuple):

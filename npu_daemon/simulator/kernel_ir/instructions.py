@@ -12,8 +12,8 @@ from enum import IntEnum
 from npu_daemon.simulator.kernel_ir.ir_constants import NUMBER, SYMBOL
 
 
-class Cost(IntEnum):
-    """Classes of scalar work, in the order of ``ScalarClass`` (include/asim/trace/record.h)."""
+class ScalarClass(IntEnum):
+    """Classes of scalar work, in the order of the enumeration of that name (include/asim/trace/record.h)."""
 
     INTEGER = 0
     MULTIPLY = 1
@@ -36,38 +36,38 @@ _INTEGER_FLAGS = "(?: nuw)?(?: nsw)?"
 _INTEGER_ORDER = "(?:eq|ne|ugt|uge|ult|ule|sgt|sge|slt|sle)"
 _FLOAT_ORDER = "(?:false|oeq|ogt|oge|olt|ole|one|ord|ueq|ugt|uge|ult|ule|une|uno|true)"
 
-_ROWS: tuple[tuple[str, Cost | None, str], ...] = (
-    ("add sub shl", Cost.INTEGER, f"{_INTEGER_FLAGS} <T> <V>, <V>"),
-    ("mul", Cost.MULTIPLY, f"{_INTEGER_FLAGS} <T> <V>, <V>"),
-    ("udiv sdiv", Cost.DIVIDE, "(?: exact)? <T> <V>, <V>"),
-    ("urem srem", Cost.DIVIDE, " <T> <V>, <V>"),
-    ("lshr ashr", Cost.INTEGER, "(?: exact)? <T> <V>, <V>"),
-    ("and xor", Cost.INTEGER, " <T> <V>, <V>"),
-    ("or", Cost.INTEGER, "(?: disjoint)? <T> <V>, <V>"),
-    ("fadd fsub fmul", Cost.FLOAT, f"{FAST_MATH} <T> <V>, <V>"),
-    ("fdiv", Cost.FLOAT_DIVIDE, f"{FAST_MATH} <T> <V>, <V>"),
-    ("fneg", Cost.FLOAT, f"{FAST_MATH} <T> <V>"),
-    ("icmp", Cost.INTEGER, f"(?: samesign)? {_INTEGER_ORDER} <T> <V>, <V>"),
-    ("fcmp", Cost.FLOAT, f"{FAST_MATH} {_FLOAT_ORDER} <T> <V>, <V>"),
-    ("trunc", Cost.INTEGER, f"{_INTEGER_FLAGS} <T> <V> to <T>"),
-    ("zext", Cost.INTEGER, "(?: nneg)? <T> <V> to <T>"),
-    ("sext", Cost.INTEGER, " <T> <V> to <T>"),
-    ("fptosi", Cost.CONVERT, " <T> <V> to <T>"),
+_ROWS: tuple[tuple[str, ScalarClass | None, str], ...] = (
+    ("add sub shl", ScalarClass.INTEGER, f"{_INTEGER_FLAGS} <T> <V>, <V>"),
+    ("mul", ScalarClass.MULTIPLY, f"{_INTEGER_FLAGS} <T> <V>, <V>"),
+    ("udiv sdiv", ScalarClass.DIVIDE, "(?: exact)? <T> <V>, <V>"),
+    ("urem srem", ScalarClass.DIVIDE, " <T> <V>, <V>"),
+    ("lshr ashr", ScalarClass.INTEGER, "(?: exact)? <T> <V>, <V>"),
+    ("and xor", ScalarClass.INTEGER, " <T> <V>, <V>"),
+    ("or", ScalarClass.INTEGER, "(?: disjoint)? <T> <V>, <V>"),
+    ("fadd fsub fmul", ScalarClass.FLOAT, f"{FAST_MATH} <T> <V>, <V>"),
+    ("fdiv", ScalarClass.FLOAT_DIVIDE, f"{FAST_MATH} <T> <V>, <V>"),
+    ("fneg", ScalarClass.FLOAT, f"{FAST_MATH} <T> <V>"),
+    ("icmp", ScalarClass.INTEGER, f"(?: samesign)? {_INTEGER_ORDER} <T> <V>, <V>"),
+    ("fcmp", ScalarClass.FLOAT, f"{FAST_MATH} {_FLOAT_ORDER} <T> <V>, <V>"),
+    ("trunc", ScalarClass.INTEGER, f"{_INTEGER_FLAGS} <T> <V> to <T>"),
+    ("zext", ScalarClass.INTEGER, "(?: nneg)? <T> <V> to <T>"),
+    ("sext", ScalarClass.INTEGER, " <T> <V> to <T>"),
+    ("fptosi", ScalarClass.CONVERT, " <T> <V> to <T>"),
     # Clang makes it of casts of signed values that are known not to be negative.
-    ("uitofp", Cost.CONVERT, "(?: nneg)? <T> <V> to <T>"),
-    ("sitofp", Cost.CONVERT, " <T> <V> to <T>"),
+    ("uitofp", ScalarClass.CONVERT, "(?: nneg)? <T> <V> to <T>"),
+    ("sitofp", ScalarClass.CONVERT, " <T> <V> to <T>"),
     # The host adds halfs as floats, with these around it, where the device has one instruction: the scalar
     # additions of add_high_performance case 0 agree with the device when they cost next to nothing.
-    ("fptrunc fpext", Cost.INTEGER, f"{FAST_MATH} <T> <V> to <T>"),
+    ("fptrunc fpext", ScalarClass.INTEGER, f"{FAST_MATH} <T> <V> to <T>"),
     ("ptrtoint ptrtoaddr inttoptr bitcast", None, " <T> <V> to <T>"),
     ("freeze", None, " <T> <V>"),
-    ("select", Cost.BRANCH, f"{FAST_MATH} i1 <V>, <T> <V>, <T> <V>"),
-    ("extractvalue", Cost.INTEGER, r" <T> <V>(?:, \d+)+"),
-    ("insertvalue", Cost.INTEGER, r" <T> <V>, <T> <V>(?:, \d+)+"),
+    ("select", ScalarClass.BRANCH, f"{FAST_MATH} i1 <V>, <T> <V>, <T> <V>"),
+    ("extractvalue", ScalarClass.INTEGER, r" <T> <V>(?:, \d+)+"),
+    ("insertvalue", ScalarClass.INTEGER, r" <T> <V>, <T> <V>(?:, \d+)+"),
 )
 
 
-class Row:
+class OpcodePattern:
     """The pattern of one opcode.
 
     Attributes:
@@ -76,19 +76,21 @@ class Row:
         kinds: what the pattern's groups are: ``T``, ``V``, ``L`` or ``F`` for words of its own.
     """
 
-    def __init__(self, cost: Cost | None, template: str) -> None:
+    def __init__(self, cost: ScalarClass | None, template: str) -> None:
         self.cost = cost
         self.kinds = tuple(kind or "F" for kind in re.findall(r"<([TVL])>|\((?!\?)", template))
         text = template.replace("<T>", f"({TYPE})").replace("<V>", f"({VALUE})").replace("<L>", f"({LOCAL})")
         self.pattern = re.compile(text)
 
 
-PLAIN = {opcode: Row(cost, template) for opcodes, cost, template in _ROWS for opcode in opcodes.split()}
-RETURN = Row(Cost.BRANCH, " <T>(?: <V>)?")
-BRANCH = Row(Cost.BRANCH, " (?:label <L>|i1 <V>, label <L>, label <L>)")
-LOAD = Row(None, r"( volatile)? <T>, ptr <V>, align \d+")
-STORE = Row(None, r"( volatile)? <T> <V>, ptr <V>, align \d+")
-ALLOCA = Row(None, r" <T>, align \d+")
+PLAIN = {
+    opcode: OpcodePattern(cost, template) for opcodes, cost, template in _ROWS for opcode in opcodes.split()
+}
+RETURN = OpcodePattern(ScalarClass.BRANCH, " <T>(?: <V>)?")
+BRANCH = OpcodePattern(ScalarClass.BRANCH, " (?:label <L>|i1 <V>, label <L>, label <L>)")
+LOAD = OpcodePattern(None, r"( volatile)? <T>, ptr <V>, align \d+")
+STORE = OpcodePattern(None, r"( volatile)? <T> <V>, ptr <V>, align \d+")
+ALLOCA = OpcodePattern(None, r" <T>, align \d+")
 
 # What is refused with a reason of its own; everything else that is on no list is "not known here".
 REFUSED_OPCODES = {

@@ -15,11 +15,11 @@ from npu_daemon.simulator.kernel_ir.checked import (
     ENTRY_POINTS,
     CheckedFunction,
     CheckedModule,
-    Kind,
-    Step,
+    CheckedStep,
+    StepKind,
     Variable,
 )
-from npu_daemon.simulator.kernel_ir.instructions import Cost
+from npu_daemon.simulator.kernel_ir.instructions import ScalarClass
 from npu_daemon.simulator.kernel_ir.signatures import FunctionParameter, Signature
 from npu_daemon.simulator.kernel_ir.symbols import SECTION_ENDS
 
@@ -132,7 +132,7 @@ class _FunctionWriter:
         self._places: set[str] = set()
         self._entry: list[str] = []
         self._lines: list[str] = []
-        self._costs = [0] * len(Cost)
+        self._costs = [0] * len(ScalarClass)
         self._count_at = 0
         self._number = 0
 
@@ -140,17 +140,17 @@ class _FunctionWriter:
         """Return the definition."""
         function = self._function
         writers = {
-            Kind.LABEL: self._label,
-            Kind.PHI: self._phi,
-            Kind.PLAIN: self._plain,
-            Kind.LOAD: self._load,
-            Kind.STORE: self._store,
-            Kind.SWITCH: self._switch,
-            Kind.OWN_CALL: self._own_call,
-            Kind.OUTER_CALL: self._outer_call,
-            Kind.POINTER_CALL: self._pointer_call,
-            Kind.MEMORY_CALL: self._memory_call,
-            Kind.UNREACHABLE: self._unreachable,
+            StepKind.LABEL: self._label,
+            StepKind.PHI: self._phi,
+            StepKind.PLAIN: self._plain,
+            StepKind.LOAD: self._load,
+            StepKind.STORE: self._store,
+            StepKind.SWITCH: self._switch,
+            StepKind.OWN_CALL: self._own_call,
+            StepKind.OUTER_CALL: self._outer_call,
+            StepKind.POINTER_CALL: self._pointer_call,
+            StepKind.MEMORY_CALL: self._memory_call,
+            StepKind.UNREACHABLE: self._unreachable,
         }
         for step in function.steps:
             if step.cost is not None:
@@ -163,7 +163,7 @@ class _FunctionWriter:
         head = f"define {linkage}{function.signature.result} @{function.name}({types}) #0{debug} {{"
         return "\n".join([head, *self._entry, *self._lines, "}"])
 
-    def _label(self, step: Step) -> None:
+    def _label(self, step: CheckedStep) -> None:
         self._close_block()
         self._lines.append(step.head)
         self._count_at = len(self._lines)
@@ -174,42 +174,42 @@ class _FunctionWriter:
         if self._marks is not None:
             calls += self._marks.calls("asim_reached", self._places, self._module.nodes)
         self._lines[self._count_at : self._count_at] = calls
-        self._costs = [0] * len(Cost)
+        self._costs = [0] * len(ScalarClass)
         self._begin = ""
         self._places = set()
 
-    def _phi(self, step: Step) -> None:
+    def _phi(self, step: CheckedStep) -> None:
         self._write(step.head, step)
         self._count_at = len(self._lines)
 
-    def _plain(self, step: Step) -> None:
+    def _plain(self, step: CheckedStep) -> None:
         self._write(step.head, step)
 
-    def _load(self, step: Step) -> None:
+    def _load(self, step: CheckedStep) -> None:
         self._access("asim_load", step)
 
-    def _store(self, step: Step) -> None:
+    def _store(self, step: CheckedStep) -> None:
         self._access("asim_store", step)
 
-    def _access(self, callback: str, step: Step) -> None:
+    def _access(self, callback: str, step: CheckedStep) -> None:
         pointer = self._returned("ptr", f"@{callback}(ptr {step.operand}, i64 {step.bytes})", step)
         self._write(f"{step.head}{pointer}{step.tail}", step)
 
-    def _switch(self, step: Step) -> None:
+    def _switch(self, step: CheckedStep) -> None:
         condition = self._opaque(step.head.split()[1], step.operand, step)
         self._write(f"{step.head}{condition}{step.tail}", step)
 
-    def _own_call(self, step: Step) -> None:
+    def _own_call(self, step: CheckedStep) -> None:
         self._write_call(step, step.operand, [self._own_argument(each, step) for each in step.parameters])
 
-    def _pointer_call(self, step: Step) -> None:
+    def _pointer_call(self, step: CheckedStep) -> None:
         plain = (step.result_type, tuple(parameter.type for parameter in step.parameters))
         arguments = [self._own_argument(each, step) for each in step.parameters]
         callback = f"@asim_call(ptr {step.operand}, {self._targets.operands(plain)})"
         target = self._returned("ptr", callback, step)
         self._write_call(step, target, arguments)
 
-    def _own_argument(self, parameter: FunctionParameter, step: Step) -> str:
+    def _own_argument(self, parameter: FunctionParameter, step: CheckedStep) -> str:
         """Return an argument; what the callee gets a copy of is copied here, and passed by its address."""
         if not parameter.copied:
             return f"{parameter.type} {parameter.value}"
@@ -219,7 +219,7 @@ class _FunctionWriter:
         self._write(f"  call void @asim_memcpy(ptr {copy}, ptr {parameter.value}, i64 {size})", step)
         return f"ptr {copy}"
 
-    def _outer_call(self, step: Step) -> None:
+    def _outer_call(self, step: CheckedStep) -> None:
         arguments = []
         for parameter in step.parameters:
             value = parameter.value
@@ -231,8 +231,8 @@ class _FunctionWriter:
             arguments.append(f"{parameter.type}{_marks(parameter)} {value}")
         self._write_call(step, step.operand, arguments)
 
-    def _write_call(self, step: Step, target: str, arguments: Sequence[str]) -> None:
-        signature = self._module.outer.get(target[1:]) if step.kind is Kind.OUTER_CALL else None
+    def _write_call(self, step: CheckedStep, target: str, arguments: Sequence[str]) -> None:
+        signature = self._module.outer.get(target[1:]) if step.kind is StepKind.OUTER_CALL else None
         types = (
             f" ({', '.join([each.type for each in signature.parameters] + ['...'])})"
             if signature and signature.variadic
@@ -243,7 +243,7 @@ class _FunctionWriter:
             f"  {step.result}call {extension}{step.result_type}{types} {target}({', '.join(arguments)})", step
         )
 
-    def _memory_call(self, step: Step) -> None:
+    def _memory_call(self, step: CheckedStep) -> None:
         what = step.operand
         values = [parameter.value for parameter in step.parameters]
         types = [parameter.type for parameter in step.parameters]
@@ -257,24 +257,24 @@ class _FunctionWriter:
         if step.result:  # the C functions return where they wrote to
             self._write(f"  {step.result}getelementptr i8, ptr {values[0]}, i64 0", step)
 
-    def _wide(self, value: str, step: Step) -> str:
+    def _wide(self, value: str, step: CheckedStep) -> str:
         """Return a byte as a value of 32 bits."""
         wide = self._new_name()
         self._write(f"  {wide} = zext i8 {value} to i32", step)
-        self._costs[Cost.INTEGER] += 1
+        self._costs[ScalarClass.INTEGER] += 1
         return wide
 
-    def _unreachable(self, step: Step) -> None:
+    def _unreachable(self, step: CheckedStep) -> None:
         self._write("  call void @asim_unreachable()", step)
         self._write(step.head, step)
 
-    def _opaque(self, type_: str, value: str, step: Step) -> str:
+    def _opaque(self, type_: str, value: str, step: CheckedStep) -> str:
         """Return an integer of which code generation knows nothing, unless it is a number."""
         if NUMBER.fullmatch(value):
             return value
         return self._returned(type_, f"@asim_value({type_} {value})", step)
 
-    def _returned(self, type_: str, callback: str, step: Step) -> str:
+    def _returned(self, type_: str, callback: str, step: CheckedStep) -> str:
         """Write a callback and return its result."""
         name = self._new_name()
         self._write(f"  {name} = call {type_} {callback}", step)
@@ -284,7 +284,7 @@ class _FunctionWriter:
         self._number += 1
         return f"%asim.{self._number}"
 
-    def _write(self, line: str, step: Step) -> None:
+    def _write(self, line: str, step: CheckedStep) -> None:
         debug = f", !dbg {step.debug}" if step.debug else ""
         if step.debug:
             self._places.add(step.debug[1:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npu_daemon.simulator.kernel_ir.instructions import Cost
+from npu_daemon.simulator.kernel_ir.instructions import ScalarClass
 
 PREFIX = "llvm."
 # They say something to the optimiser, which has done its work, or stand before ``unreachable``: left out.
@@ -15,17 +15,23 @@ _DROPPED = re.compile(
 _MEMORY = re.compile(r"llvm\.(?P<what>memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64")
 _INTEGER = r"\.i\d+"
 # Code generation makes instructions of them, not library calls, for each processor that it is done for.
-_COMPUTING: tuple[tuple[Cost, str], ...] = (
-    (Cost.INTEGER, rf"(?:[us](?:min|max)|[us](?:add|sub)\.sat|[us](?:add|sub)\.with\.overflow){_INTEGER}"),
-    (Cost.MULTIPLY, rf"[us]mul\.with\.overflow{_INTEGER}"),
-    (Cost.INTEGER, rf"(?:fsh[lr]|ctpop|ctlz|cttz|abs|bswap|bitreverse){_INTEGER}"),
-    (Cost.INTEGER, r"[us]cmp\.i\d+\.i\d+"),
-    (Cost.FLOAT, r"(?:fabs|copysign|minnum|maxnum|minimum|maximum|minimumnum|maximumnum)\.f(?:16|32|64)"),
-    (Cost.FLOAT, r"(?:floor|ceil|trunc|rint|nearbyint|roundeven)\.f(?:16|32|64)"),
-    (Cost.FLOAT, r"fma\.f(?:32|64)"),
-    (Cost.FLOAT, r"is\.fpclass\.f(?:16|32|64)"),
-    (Cost.FLOAT_DIVIDE, r"sqrt\.f(?:16|32|64)"),
-    (Cost.CONVERT, rf"fpto[us]i\.sat{_INTEGER}\.f(?:32|64)"),
+_COMPUTING: tuple[tuple[ScalarClass, str], ...] = (
+    (
+        ScalarClass.INTEGER,
+        rf"(?:[us](?:min|max)|[us](?:add|sub)\.sat|[us](?:add|sub)\.with\.overflow){_INTEGER}",
+    ),
+    (ScalarClass.MULTIPLY, rf"[us]mul\.with\.overflow{_INTEGER}"),
+    (ScalarClass.INTEGER, rf"(?:fsh[lr]|ctpop|ctlz|cttz|abs|bswap|bitreverse){_INTEGER}"),
+    (ScalarClass.INTEGER, r"[us]cmp\.i\d+\.i\d+"),
+    (
+        ScalarClass.FLOAT,
+        r"(?:fabs|copysign|minnum|maxnum|minimum|maximum|minimumnum|maximumnum)\.f(?:16|32|64)",
+    ),
+    (ScalarClass.FLOAT, r"(?:floor|ceil|trunc|rint|nearbyint|roundeven)\.f(?:16|32|64)"),
+    (ScalarClass.FLOAT, r"fma\.f(?:32|64)"),
+    (ScalarClass.FLOAT, r"is\.fpclass\.f(?:16|32|64)"),
+    (ScalarClass.FLOAT_DIVIDE, r"sqrt\.f(?:16|32|64)"),
+    (ScalarClass.CONVERT, rf"fpto[us]i\.sat{_INTEGER}\.f(?:32|64)"),
 )
 _COSTS = tuple((cost, re.compile(rf"llvm\.{pattern}")) for cost, pattern in _COMPUTING)
 # C functions that compilers call by themselves; the simulator has its own, which counts.
@@ -65,6 +71,6 @@ def memory_intrinsic(name: str) -> str | None:
     return found["what"] if found else None
 
 
-def cost_of(name: str) -> Cost | None:
+def cost_of(name: str) -> ScalarClass | None:
     """Return the class of work of an intrinsic that computes, or ``None`` for one that is not allowed."""
     return next((cost for cost, pattern in _COSTS if pattern.fullmatch(name)), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from npu_daemon.simulator.kernel_ir.instructions import PLAIN, TYPE, Cost
+from npu_daemon.simulator.kernel_ir.instructions import PLAIN, TYPE, ScalarClass
 from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, DIRECT, count_calls
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.ir_text import with_plain_names
@@ -70,7 +70,7 @@ class _Writer:
         self._own = own
         self._first: list[str] = []
         self._rest: list[str] = []
-        self._costs = [0] * len(Cost)
+        self._costs = [0] * len(ScalarClass)
 
     def taken(self, line: str) -> list[str]:
         """Take the next line of a function; return what is finished."""
@@ -92,7 +92,7 @@ class _Writer:
         """Return the lines of the block that ends here."""
         begin = next((found[0] for found in map(_PLACE.search, self._rest) if found), "")
         lines = [*self._first, *count_calls(self._costs, begin), *self._rest]
-        self._first, self._rest, self._costs = [], [], [0] * len(Cost)
+        self._first, self._rest, self._costs = [], [], [0] * len(ScalarClass)
         return lines
 
     def _other(self, line: str) -> list[str]:
@@ -105,19 +105,19 @@ class _Writer:
         row = PLAIN.get(opcode)
         cost = row.cost if row is not None else None
         if opcode in ("br", "ret", "switch", "indirectbr"):
-            cost = Cost.BRANCH
+            cost = ScalarClass.BRANCH
         elif opcode == "getelementptr" and _ADDRESS.match(body):
-            cost = Cost.INTEGER
+            cost = ScalarClass.INTEGER
         elif opcode in ("call", "tail", "notail", "invoke"):
             cost = self._call_cost(body)
         if cost is not None:
             self._costs[cost] += 1
 
-    def _call_cost(self, body: str) -> Cost | None:
+    def _call_cost(self, body: str) -> ScalarClass | None:
         called = _CALLED.search(body)
         if called is None or called[1] is None:
-            return Cost.BRANCH
-        return Cost.CALL if called[1] in self._own else cost_of(called[1])
+            return ScalarClass.BRANCH
+        return ScalarClass.CALL if called[1] in self._own else cost_of(called[1])
 
     def _callback(self, opcode: str, body: str, debug: str) -> str:
         """Return the line before an access, or nothing."""

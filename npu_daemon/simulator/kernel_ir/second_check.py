@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from npu_daemon.simulator.kernel_ir.checked import ENTRY_POINTS
-from npu_daemon.simulator.kernel_ir.instructions import PLAIN, Cost
+from npu_daemon.simulator.kernel_ir.instructions import PLAIN, ScalarClass
 from npu_daemon.simulator.kernel_ir.instrumenter import NUMBER
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
@@ -57,7 +57,7 @@ _CALLBACKS = frozenset(
         "reached",
     )
 )
-_CLASSES = len(Cost)
+_CLASSES = len(ScalarClass)
 
 
 def check_again(text: str, interface: KernelInterface) -> None:
@@ -143,7 +143,7 @@ class _Checker:
                 switch_at = number
         _compare(costs, counted, "the last block")
 
-    def _instruction(self, opcode: str, lines: Sequence[str], number: int) -> Cost | None:
+    def _instruction(self, opcode: str, lines: Sequence[str], number: int) -> ScalarClass | None:
         line = lines[number]
         row = PLAIN.get(opcode)
         if row is not None:
@@ -159,16 +159,16 @@ class _Checker:
             condition = _SWITCH.match(line)
             if condition is None or not _is_opaque(condition[1], before):
                 raise _broken("a switch", line)
-            return Cost.BRANCH
+            return ScalarClass.BRANCH
         elif opcode == "unreachable" and before != "  call void @asim_unreachable()":
             raise _broken("unreachable", line)
         elif opcode in ("br", "ret"):
-            return Cost.BRANCH
+            return ScalarClass.BRANCH
         elif opcode == "getelementptr" and _ADDRESS.match(line):
-            return Cost.INTEGER
+            return ScalarClass.INTEGER
         return None
 
-    def _call(self, line: str, lines: Sequence[str], number: int) -> Cost | None:
+    def _call(self, line: str, lines: Sequence[str], number: int) -> ScalarClass | None:
         found = _CALL.fullmatch(line)
         if found is None:
             raise _broken("a call", line)
@@ -179,9 +179,9 @@ class _Checker:
             target = _TARGETS.fullmatch(lines[number - 1]) if number else None
             if target is None or target[1] != callee:
                 raise _broken("a call by a pointer", line)
-            return Cost.BRANCH
+            return ScalarClass.BRANCH
         if callee[1:] in self._own:
-            return Cost.CALL
+            return ScalarClass.CALL
         if callee.startswith("@llvm."):
             return cost_of(callee[1:])
         self._outer(callee[1:], arguments, line, lines, number)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from npu_daemon.simulator.kernel_ir.calls import CallReader
-from npu_daemon.simulator.kernel_ir.checked import CheckedFunction, CheckedModule, Kind, Step
+from npu_daemon.simulator.kernel_ir.checked import CheckedFunction, CheckedModule, CheckedStep, StepKind
 from npu_daemon.simulator.kernel_ir.instructions import (
     ALLOCA,
     BRANCH,
@@ -24,8 +24,8 @@ from npu_daemon.simulator.kernel_ir.instructions import (
     TYPE,
     UNPROVIDED_OPCODES,
     VALUE,
-    Cost,
-    Row,
+    OpcodePattern,
+    ScalarClass,
 )
 from npu_daemon.simulator.kernel_ir.ir_text import split_module
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
@@ -87,7 +87,7 @@ class _FunctionReader:
         self._types = types
         self._values = values
         self._frame_bytes = 0
-        self._readers: dict[str, Callable[[str, str, str], Step | None]] = {
+        self._readers: dict[str, Callable[[str, str, str], CheckedStep | None]] = {
             "load": self._load,
             "store": self._store,
             "alloca": self._alloca,
@@ -110,7 +110,7 @@ class _FunctionReader:
             if type_ != "void":
                 self._types.check(type_)
         self._frame_bytes = 0
-        steps: list[Step] = []
+        steps: list[CheckedStep] = []
         debug = ""
         try:
             for line in _whole_lines(function.lines):
@@ -127,7 +127,7 @@ class _FunctionReader:
             function.name, signature, f"!{function.debug}" if function.debug else "", steps
         )
 
-    def _step(self, line: str, debug: str) -> Step | None:
+    def _step(self, line: str, debug: str) -> CheckedStep | None:
         opening = _OPENING.match(line)
         if opening is None:
             return self._label(line)
@@ -136,14 +136,14 @@ class _FunctionReader:
         row = PLAIN.get(opcode)
         if row is not None:
             self._operands(row, opcode, rest)
-            return Step(Kind.PLAIN, _PROMISES.sub(r"\1", line), debug, row.cost)
+            return CheckedStep(StepKind.PLAIN, _PROMISES.sub(r"\1", line), debug, row.cost)
         reader = self._readers.get(opcode)
         if reader is None:
             what = REFUSED_OPCODES.get(opcode, f"an instruction that is not known here: {opcode}")
             raise RefusedIr(f"the kernel uses {what}", unprovided=opcode in UNPROVIDED_OPCODES)
         return reader(result, rest, debug)
 
-    def _operands(self, row: Row, opcode: str, rest: str) -> tuple[str | None, ...]:
+    def _operands(self, row: OpcodePattern, opcode: str, rest: str) -> tuple[str | None, ...]:
         """Return the groups of a row's pattern, each checked for what it is."""
         found = row.pattern.fullmatch(rest)
         if found is None:
@@ -158,18 +158,18 @@ class _FunctionReader:
             raise RefusedIr("the kernel converts double to half: convert to float first")
         return groups
 
-    def _label(self, line: str) -> Step | None:
+    def _label(self, line: str) -> CheckedStep | None:
         label = _LABEL.fullmatch(line)
         if label is not None:
-            return Step(Kind.LABEL, f"{label[1]}:")
+            return CheckedStep(StepKind.LABEL, f"{label[1]}:")
         if line.lstrip().startswith(_STEPS_OUTSIDE_BLOCKS):
             return None
         raise _unknown("", line)
 
-    def _load(self, result: str, rest: str, debug: str) -> Step:
+    def _load(self, result: str, rest: str, debug: str) -> CheckedStep:
         volatile, type_, pointer = self._access(LOAD, "load", rest)
-        return Step(
-            Kind.LOAD,
+        return CheckedStep(
+            StepKind.LOAD,
             f"  {result}load{volatile} {type_}, ptr ",
             debug,
             operand=pointer,
@@ -177,10 +177,10 @@ class _FunctionReader:
             bytes=self._types.stored_bytes(type_),
         )
 
-    def _store(self, result: str, rest: str, debug: str) -> Step:
+    def _store(self, result: str, rest: str, debug: str) -> CheckedStep:
         volatile, type_, value, pointer = self._access(STORE, "store", rest)
-        return Step(
-            Kind.STORE,
+        return CheckedStep(
+            StepKind.STORE,
             f"  store{volatile} {type_} {value}, ptr ",
             debug,
             operand=pointer,
@@ -188,7 +188,7 @@ class _FunctionReader:
             bytes=self._types.stored_bytes(type_),
         )
 
-    def _access(self, row: Row, opcode: str, rest: str) -> list[str]:
+    def _access(self, row: OpcodePattern, opcode: str, rest: str) -> list[str]:
         if rest.startswith(" atomic"):
             raise RefusedIr("the kernel uses atomic accesses of the host: use SetAtomicAdd or SyncAll")
         groups = [group or "" for group in self._operands(row, opcode, rest)]
@@ -196,7 +196,7 @@ class _FunctionReader:
             raise RefusedIr(f"the kernel {opcode}s a whole structure at once: copy it with its members")
         return groups
 
-    def _alloca(self, result: str, rest: str, debug: str) -> Step:
+    def _alloca(self, result: str, rest: str, debug: str) -> CheckedStep:
         (type_,) = self._operands(ALLOCA, "alloca", rest)
         self._frame_bytes += self._types.occupied_bytes(type_ or "")
         if self._frame_bytes > MAX_FRAME_BYTES:
@@ -204,47 +204,49 @@ class _FunctionReader:
                 f"the variables of a function take more than {MAX_FRAME_BYTES} bytes of stack: "
                 "keep large arrays in UB or in the workspace"
             )
-        return Step(Kind.PLAIN, f"  {result}alloca{rest}", debug)
+        return CheckedStep(StepKind.PLAIN, f"  {result}alloca{rest}", debug)
 
-    def _address(self, result: str, rest: str, debug: str) -> Step:
+    def _address(self, result: str, rest: str, debug: str) -> CheckedStep:
         found = _ADDRESS.fullmatch(rest)
         if found is None:
             raise _unknown("getelementptr", rest)
         self._types.check(found[1])
         self._values.check(found[2])
-        cost = Cost.INTEGER if "%" in found[3] else None
-        return Step(Kind.PLAIN, f"  {result}getelementptr{rest}", debug, cost)
+        cost = ScalarClass.INTEGER if "%" in found[3] else None
+        return CheckedStep(StepKind.PLAIN, f"  {result}getelementptr{rest}", debug, cost)
 
-    def _phi(self, result: str, rest: str, debug: str) -> Step:
+    def _phi(self, result: str, rest: str, debug: str) -> CheckedStep:
         found = _PHI.fullmatch(rest)
         if found is None:
             raise _unknown("phi", rest)
         self._types.check(found[1])
         for incoming in _INCOMING.finditer(found[2]):
             self._values.check(incoming[1])
-        return Step(Kind.PHI, f"  {result}phi{rest}", debug)
+        return CheckedStep(StepKind.PHI, f"  {result}phi{rest}", debug)
 
-    def _branch(self, result: str, rest: str, debug: str) -> Step:
+    def _branch(self, result: str, rest: str, debug: str) -> CheckedStep:
         self._operands(BRANCH, "br", rest)
-        return Step(Kind.PLAIN, f"  br{rest}", debug, BRANCH.cost)
+        return CheckedStep(StepKind.PLAIN, f"  br{rest}", debug, BRANCH.cost)
 
-    def _switch(self, result: str, rest: str, debug: str) -> Step:
+    def _switch(self, result: str, rest: str, debug: str) -> CheckedStep:
         found = _SWITCH.fullmatch(rest)
         if found is None:
             raise _unknown("switch", rest)
         self._types.check(found[1])
         self._values.check(found[2])
         head = f"  switch {found[1]} "
-        return Step(Kind.SWITCH, head, debug, Cost.BRANCH, operand=found[2], tail=rest[found.end(2) :])
+        return CheckedStep(
+            StepKind.SWITCH, head, debug, ScalarClass.BRANCH, operand=found[2], tail=rest[found.end(2) :]
+        )
 
-    def _return(self, result: str, rest: str, debug: str) -> Step:
+    def _return(self, result: str, rest: str, debug: str) -> CheckedStep:
         self._operands(RETURN, "ret", rest)
-        return Step(Kind.PLAIN, f"  ret{rest}", debug, RETURN.cost)
+        return CheckedStep(StepKind.PLAIN, f"  ret{rest}", debug, RETURN.cost)
 
-    def _unreachable(self, result: str, rest: str, debug: str) -> Step:
+    def _unreachable(self, result: str, rest: str, debug: str) -> CheckedStep:
         if rest:
             raise _unknown("unreachable", rest)
-        return Step(Kind.UNREACHABLE, "  unreachable", debug)
+        return CheckedStep(StepKind.UNREACHABLE, "  unreachable", debug)
 
 
 def _whole_lines(lines: list[str]) -> Iterator[str]:

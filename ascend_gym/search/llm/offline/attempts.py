@@ -17,7 +17,8 @@ from ascend_gym.search.llm.offline.places import place_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _ATTEMPT = re.compile(
-    r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)", re.M | re.S
+    r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)",
+    re.M | re.S,
 )
 _CALL = re.compile(r"^- \[\w+\] (?:[\w/.]+:\d+: )?(\w+)(?:\([^)\n]*\))?: ", re.M)
 _RACE = re.compile(r"^- \[\w+\] .*: race on ", re.M)
@@ -33,7 +34,7 @@ _DIFF = re.compile(r"^~~~~diff\n(.*?)^~~~~", re.M | re.S)
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ShownAttempt:
     """What was attempted, and how it ended.
 
     Attributes:
@@ -81,7 +82,7 @@ class Attempt:
         return self.failed and (self.culprits or self.changes) <= changes
 
 
-def attempts_in(prompt: str) -> list[Attempt]:
+def attempts_in(prompt: str) -> list[ShownAttempt]:
     """Read the attempts out of a prompt, in order."""
     found = []
     for match in _ATTEMPT.finditer(prompt):
@@ -96,7 +97,7 @@ def attempts_in(prompt: str) -> list[Attempt]:
             names = tuple(rules[1].split(", ")) if rules else ()
             gain = _gain(match[0].partition("\n")[0])
             everywhere = frozenset(_EVERYWHERE.findall(match["rest"]))
-            found.append(Attempt(changes, kept, failed, culprits, complaint, names, gain, everywhere))
+            found.append(ShownAttempt(changes, kept, failed, culprits, complaint, names, gain, everywhere))
     return _with_common_culprits(_without_the_innocent([attempt for attempt in found if attempt.changes]))
 
 
@@ -111,7 +112,7 @@ class Untried:
     """
 
     before: Candidate
-    attempts: Sequence[Attempt]
+    attempts: Sequence[ShownAttempt]
     element_bytes: tuple[int, ...]
 
     def accepts(self, after: Candidate) -> bool:
@@ -139,13 +140,13 @@ class Untried:
         return frozenset().union(*changed)
 
 
-def repeats(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) -> bool:
+def repeats(before: Candidate, after: Candidate, attempts: Sequence[ShownAttempt]) -> bool:
     """Say whether going from ``before`` to ``after`` was tried already."""
     changes = changes_between(before, after)
     return any(attempt.repeated_by(changes) for attempt in attempts)
 
 
-def is_doomed(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) -> bool:
+def is_doomed(before: Candidate, after: Candidate, attempts: Sequence[ShownAttempt]) -> bool:
     """Say whether going from ``before`` to ``after`` includes something that failed."""
     changes = changes_between(before, after)
     return any(attempt.dooms(changes) for attempt in attempts)
@@ -198,7 +199,7 @@ def _numbered(changes: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _without_the_innocent(attempts: Sequence[Attempt]) -> list[Attempt]:
+def _without_the_innocent(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt]:
     """Return the attempts, the failed ones with the changes as culprits that no valid one had."""
     innocent = frozenset().union(*(attempt.changes for attempt in attempts if not attempt.failed))
     return [
@@ -209,7 +210,7 @@ def _without_the_innocent(attempts: Sequence[Attempt]) -> list[Attempt]:
     ]
 
 
-def _with_common_culprits(attempts: Sequence[Attempt]) -> list[Attempt]:
+def _with_common_culprits(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt]:
     """Return the attempts, with what those of one complaint have in common as their culprits, if anything."""
     common: dict[str, frozenset[str]] = {}
     for attempt in attempts:

@@ -14,7 +14,7 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, FileEdit, Rule, Side, Site
 from ascend_gym.rewrites.syntax import Edit
-from ascend_gym.search.llm.offline.attempts import SEEN, Attempt, changes_by
+from ascend_gym.search.llm.offline.attempts import SEEN, ShownAttempt, changes_by
 from ascend_gym.search.llm.offline.places import Axis, Numbers, Place, place_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _FINER = 0.3  # round numbers first
 class Axes:
     """Gains along axes, as far as attempts that went along one alone tell."""
 
-    def __init__(self, attempts: Sequence[Attempt]) -> None:
+    def __init__(self, attempts: Sequence[ShownAttempt]) -> None:
         """Read the attempts, in order."""
         self._gains: dict[Axis, dict[Numbers, float]] = defaultdict(dict)
         self._of_host: dict[Axis, Numbers] = {}  # the present numbers of those that tiling rules change

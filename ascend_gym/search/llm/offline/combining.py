@@ -10,7 +10,7 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import Move
 from ascend_gym.rewrites.rule import Choice, FileEdit, Rule, Site, View
 from ascend_gym.rewrites.syntax import Edit
-from ascend_gym.search.llm.offline.attempts import SEEN, Attempt, Untried, changes_by
+from ascend_gym.search.llm.offline.attempts import SEEN, ShownAttempt, Untried, changes_by
 from ascend_gym.search.llm.offline.lessons import Lessons
 from ascend_gym.search.llm.offline.places import place_of
 
@@ -119,7 +119,7 @@ def balanced(before: Candidate, rules: Sequence[Rule], untried: Untried) -> Iter
                 yield [move, counter]
 
 
-def _factor(attempt: Attempt) -> float | None:
+def _factor(attempt: ShownAttempt) -> float | None:
     """Return by which factor an attempt changed a number; ``None`` if it changed several, or none."""
     place = place_of(attempt.changes)
     if place is None or not place.present:
@@ -129,7 +129,7 @@ def _factor(attempt: Attempt) -> float | None:
     return None if more or not old * new else new / old
 
 
-def _divided(rule: Rule, candidate: Candidate, kept: Attempt, factor: float) -> Move | None:
+def _divided(rule: Rule, candidate: Candidate, kept: ShownAttempt, factor: float) -> Move | None:
     """Return the move along the axis of what was kept that divides its number by a factor, about."""
     place = place_of(kept.changes)
     best, distance = None, math.log(_NEAR_ENOUGH)
@@ -145,8 +145,8 @@ def _divided(rule: Rule, candidate: Candidate, kept: Attempt, factor: float) -> 
 
 
 def _small_gains(
-    attempts: Sequence[Attempt], rules: Iterable[str]
-) -> Iterator[tuple[str, list[tuple[int, Attempt]]]]:
+    attempts: Sequence[ShownAttempt], rules: Iterable[str]
+) -> Iterator[tuple[str, list[tuple[int, ShownAttempt]]]]:
     """Yield rules whose numbers gained little, with the attempts that were kept and their positions."""
     known = set(rules)
     for name in dict.fromkeys(each.rules[0] for each in attempts if _is_single(each, known)):
@@ -156,12 +156,12 @@ def _small_gains(
             yield name, kept
 
 
-def _is_single(attempt: Attempt, rules: Container[str]) -> bool:
+def _is_single(attempt: ShownAttempt, rules: Container[str]) -> bool:
     """Say whether an attempt applied one of the rules, along an axis of numbers, and was valid."""
     return not attempt.failed and attempt.is_of_numbers and attempt.rules[0] in rules
 
 
-def _taken_back(candidate: Candidate, rule: Rule, kept: Sequence[Attempt]) -> Move | None:
+def _taken_back(candidate: Candidate, rule: Rule, kept: Sequence[ShownAttempt]) -> Move | None:
     """Return the move back to the line before what was kept; ``None`` where it is another by now."""
     places = [place_of(each.changes) for each in kept]
     first, last = _sides(kept[0]), _sides(kept[-1])
@@ -181,7 +181,7 @@ def _taken_back(candidate: Candidate, rule: Rule, kept: Sequence[Attempt]) -> Mo
     return Move(rule, Site(f"{path}, back to", (choice,)), choice)
 
 
-def _sides(attempt: Attempt) -> tuple[str, str] | None:
+def _sides(attempt: ShownAttempt) -> tuple[str, str] | None:
     """Return the line that an attempt removed and the one that it added, if it is one of each."""
     removed = [each[1:] for each in attempt.changes if each[0] == "-"]
     added = [each[1:] for each in attempt.changes if each[0] == "+"]
@@ -197,7 +197,7 @@ def _lines_equal_to(text: str, line: str) -> Iterator[int]:
         at += len(each) + 1
 
 
-def _same_move(rule: Rule, candidate: Candidate, attempt: Attempt) -> Move | None:
+def _same_move(rule: Rule, candidate: Candidate, attempt: ShownAttempt) -> Move | None:
     """Return the move of a rule that changes the same lines as an attempt."""
     moves = (Move(rule, site, choice) for site in rule.sites(candidate) for choice in site.choices)
     return next((move for move in moves if changes_by(move.choice.edits, candidate) == attempt.changes), None)
@@ -244,7 +244,7 @@ def _opened(
                         yield first, second
 
 
-def _is_one_of(choice: Choice, rule: Rule, before: Candidate, attempts: Sequence[Attempt]) -> bool:
+def _is_one_of(choice: Choice, rule: Rule, before: Candidate, attempts: Sequence[ShownAttempt]) -> bool:
     of_rule = [each for each in attempts if each.rules == (rule.name,)]
     return bool(of_rule) and changes_by(choice.edits, before) in [each.changes for each in of_rule]
 

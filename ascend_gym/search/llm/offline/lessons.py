@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ascend_gym.search.llm.offline.attempts import Attempt
+from ascend_gym.search.llm.offline.attempts import ShownAttempt
 
 _TELLING_GAIN = 0.003
 _TELLING_LOSS = 0.02
@@ -59,7 +59,7 @@ class Lessons:
         return float(_AFTER_A_FAILURE ** self.in_vain.get(rule, 0.0)) < _HOPELESS
 
 
-def lessons_of(attempts: Iterable[Attempt]) -> Lessons:
+def lessons_of(attempts: Iterable[ShownAttempt]) -> Lessons:
     """Read the lessons out of attempts, in order.
 
     A first version gained: there was none before.
@@ -74,7 +74,7 @@ def lessons_of(attempts: Iterable[Attempt]) -> Lessons:
     return Lessons(in_vain, alone)
 
 
-def _loss(attempt: Attempt, rule: str) -> float:
+def _loss(attempt: ShownAttempt, rule: str) -> float:
     """Return for how many attempts in vain one counts."""
     if attempt.without_effect:
         return _MUCH_LOST if rule in attempt.everywhere else 1.0

@@ -179,7 +179,7 @@ def evidence_of(prompt: str) -> PromptEvidence:
 
 
 @dataclass(frozen=True)
-class Experience:
+class ShownExperience:
     """What a prompt tells of one piece of experience.
 
     Attributes:
@@ -206,7 +206,7 @@ class Experience:
         return max(same_family, shared / 2 if shared > 0.5 else 0.0)
 
 
-def experience_in(prompt: str) -> list[Experience]:
+def experience_in(prompt: str) -> list[ShownExperience]:
     """Read the experience out of a prompt, in order."""
     found = []
     conditions = [_AVOID_BY_HAND] * _is_synchronised_by_hand(prompt) + [_AVOID_NO_QUEUE] * _has_no_queue(
@@ -218,11 +218,11 @@ def experience_in(prompt: str) -> list[Experience]:
             gain = math.log(max(1.0, float(speedup[1])))
             avoided = _AVOID.findall(section["body"])
             against = any(condition.search(text) for text in avoided for condition in conditions)
-            found.append(Experience(motif[1], motif[2], section["title"], gain, against))
+            found.append(ShownExperience(motif[1], motif[2], section["title"], gain, against))
     return found
 
 
-def recommendation(rule: Rule, experience: Sequence[Experience], emphasis: float) -> float:
+def recommendation(rule: Rule, experience: Sequence[ShownExperience], emphasis: float) -> float:
     """Return the factor by which experience makes a rule more likely, or less: 1 if none speaks of it."""
     factor = 1.0
     for each in experience:

@@ -18,8 +18,8 @@ from ascend_gym.search.llm.offline.combining import at_all_places, combined
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
 from ascend_gym.search.llm.offline.reading import (
-    Experience,
     PromptEvidence,
+    ShownExperience,
     candidate_in,
     evidence_of,
     experience_in,
@@ -40,7 +40,7 @@ class _Advised(WithNumbers):
     """Preferences from the prompt, with more weight on what experience favours and less after failures."""
 
     evidence: PromptEvidence
-    experience: Sequence[Experience]
+    experience: Sequence[ShownExperience]
     lessons: Lessons
     takes_any: bool  # rules that are hopeless, too
 

@@ -31,7 +31,9 @@ _DEFINITIONS = Path(chips.__file__).parent / "include/asim/trace/instructions.de
 OPCODES = {
     name: code
     for code, name in enumerate(
-        re.findall(r"^INSTRUCTION\((\w+)", _DEFINITIONS.read_text(encoding="utf-8"), re.MULTILINE)
+        re.findall(
+            r"^(?:INSTRUCTION|ELEMENTWISE)\((\w+)", _DEFINITIONS.read_text(encoding="utf-8"), re.MULTILINE
+        )
     )
 }
 

@@ -15,7 +15,9 @@ _QUEUES = Path(__file__).with_name("src") / "runtime" / "queue.cpp"
 _QUEUE_CALL = re.compile(
     r"^constexpr uint32_t k(?:Allocate|Enqueue|Dequeue|Release)Accesses = (\d+);", re.MULTILINE
 )
-_INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+), \w+\)", re.MULTILINE)
+_INSTRUCTION = re.compile(
+    r"^(?:INSTRUCTION\((?=\w+, V, )|ELEMENTWISE\()(\w+), \w+, (\w+), \w+\)", re.MULTILINE
+)
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has

@@ -18,7 +18,9 @@ import npu_daemon.simulator
 from npu_daemon.backends.simulator import SimulatorBackend
 
 _DEFINITIONS = Path(npu_daemon.simulator.__file__).parent / "include" / "asim" / "trace" / "instructions.def"
-_OPS = re.findall(r"^INSTRUCTION\((\w+),", _DEFINITIONS.read_text(encoding="ascii"), re.MULTILINE)
+_OPS = re.findall(
+    r"^(?:INSTRUCTION|ELEMENTWISE)\((\w+),", _DEFINITIONS.read_text(encoding="ascii"), re.MULTILINE
+)
 _PIPES = {"V": 1, "MTE2": 4, "MTE3": 5}
 _INSTRUCTIONS = {"V": "Adds", "MTE2": "CopyGmToUb", "MTE3": "CopyUbToGm"}
 _BLOCK_BYTES = 32

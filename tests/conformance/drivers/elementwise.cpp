@@ -61,15 +61,11 @@ void register_binary(const std::string &name, F call, asim::TypeList<T...>) {
 }
 
 template <typename F, typename... T>
-void register_scalar(const std::string &name, F call, asim::TypeList<T...>) {
+void register_with_scalar(const std::string &name, F call, asim::TypeList<T...>) {
     (register_forms(name + " " + type_name<T>(), [=](Arguments a, auto &&...rest) {
         call(tensor<T>(a[kDst]), tensor<T>(a[kSrc0]), scalar<T>(a[kScalar]), rest...);
     }, unary_strides), ...);
 }
-
-#define INSTRUCTION(Kind, Name)                                                                     \
-    register_##Kind(#Name, [](auto &&...arguments) { AscendC::Name(arguments...); },                \
-                    asim::supported_types<asim::Op::Name>())
 
 template <typename D, typename S>
 void register_accumulating() {
@@ -100,33 +96,8 @@ void register_duplicate(asim::TypeList<T...>) {
 }
 
 const bool g_registered = [] {
-    INSTRUCTION(unary, Abs);
-    INSTRUCTION(unary, Relu);
-    INSTRUCTION(unary, Not);
-    INSTRUCTION(unary, Exp);
-    INSTRUCTION(unary, Ln);
-    INSTRUCTION(unary, Sqrt);
-    INSTRUCTION(unary, Rsqrt);
-    INSTRUCTION(unary, Reciprocal);
-    INSTRUCTION(binary, Add);
-    INSTRUCTION(binary, Sub);
-    INSTRUCTION(binary, Mul);
-    INSTRUCTION(binary, Div);
-    INSTRUCTION(binary, Max);
-    INSTRUCTION(binary, Min);
-    INSTRUCTION(binary, And);
-    INSTRUCTION(binary, Or);
-    INSTRUCTION(binary, AddRelu);
-    INSTRUCTION(binary, SubRelu);
-    INSTRUCTION(binary, FusedMulAdd);
-    INSTRUCTION(binary, FusedMulAddRelu);
-    INSTRUCTION(scalar, Adds);
-    INSTRUCTION(scalar, Muls);
-    INSTRUCTION(scalar, Maxs);
-    INSTRUCTION(scalar, Mins);
-    INSTRUCTION(scalar, LeakyRelu);
-    INSTRUCTION(scalar, ShiftLeft);
-    INSTRUCTION(scalar, ShiftRight);
+#define ELEMENTWISE(name, form, cost, types) register_##form(#name, [](auto &&...arguments) { AscendC::name(arguments...); }, asim::types());
+#include "asim/trace/instructions.def"
     register_accumulating<half, half>();
     register_accumulating<float, float>();
     register_accumulating<float, half>();

@@ -28,29 +28,12 @@ void keep_with_scalar(TypeList<T...>) {
     (keep_with_scalar_of<O, T>(), ...);
 }
 
-template <Op... O>
-void keep_all_unary() {
-    (keep_unary<O>(supported_types<O>()), ...);
-}
-
-template <Op... O>
-void keep_all_binary() {
-    (keep_binary<O>(supported_types<O>()), ...);
-}
-
-template <Op... O>
-void keep_all_with_scalar() {
-    (keep_with_scalar<O>(supported_types<O>()), ...);
-}
-
 }  // namespace
 
 // Never called: taking the addresses is what makes the compiler emit the functions.
 void instantiate_elementwise() {
-    keep_all_unary<Op::Abs, Op::Relu, Op::Not, Op::Exp, Op::Ln, Op::Sqrt, Op::Rsqrt, Op::Reciprocal>();
-    keep_all_binary<Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Max, Op::Min, Op::And, Op::Or, Op::AddRelu, Op::SubRelu,
-                    Op::FusedMulAdd, Op::FusedMulAddRelu>();
-    keep_all_with_scalar<Op::Adds, Op::Muls, Op::Maxs, Op::Mins, Op::LeakyRelu, Op::ShiftLeft, Op::ShiftRight>();
+#define ELEMENTWISE(name, form, cost, types) keep_##form<Op::name>(types());
+#include "asim/trace/instructions.def"
 }
 
 template void axpy<half, half>(Lanes, Lanes, half, Shape);

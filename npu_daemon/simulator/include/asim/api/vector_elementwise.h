@@ -98,7 +98,7 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
                             asim::strided(src, params.srcBlkStride, params.srcRepStride), scalar, shape);
 }
 
-#define ASIM_UNARY(Name)                                                                                               \
+#define ASIM_unary(Name)                                                                                               \
     template <typename T>                                                                                              \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count) {          \
         unary_counted<asim::Op::Name>(dst, src, count);                                                                \
@@ -114,7 +114,7 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
         unary_repeated<asim::Op::Name>(dst, src, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);            \
     }
 
-#define ASIM_BINARY(Name)                                                                                              \
+#define ASIM_binary(Name)                                                                                              \
     template <typename T>                                                                                              \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,     \
                                 const int32_t &count) {                                                                \
@@ -131,7 +131,7 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
         binary_repeated<asim::Op::Name>(dst, src0, src1, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);    \
     }
 
-#define ASIM_SCALAR(Name)                                                                                              \
+#define ASIM_with_scalar(Name)                                                                                         \
     template <typename T, bool isSetMask = true>                                                                       \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar,                 \
                                 const int32_t &count) {                                                                \
@@ -148,39 +148,12 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
         scalar_repeated<asim::Op::Name>(dst, src, scalar, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);   \
     }
 
-ASIM_UNARY(Abs)
-ASIM_UNARY(Relu)
-ASIM_UNARY(Not)
-ASIM_UNARY(Exp)
-ASIM_UNARY(Ln)
-ASIM_UNARY(Sqrt)
-ASIM_UNARY(Rsqrt)
-ASIM_UNARY(Reciprocal)
+#define ELEMENTWISE(name, form, cost, types) ASIM_##form(name)
+#include "asim/trace/instructions.def"
 
-ASIM_BINARY(Add)
-ASIM_BINARY(Sub)
-ASIM_BINARY(Mul)
-ASIM_BINARY(Div)
-ASIM_BINARY(Max)
-ASIM_BINARY(Min)
-ASIM_BINARY(And)
-ASIM_BINARY(Or)
-ASIM_BINARY(AddRelu)
-ASIM_BINARY(SubRelu)
-ASIM_BINARY(FusedMulAdd)
-ASIM_BINARY(FusedMulAddRelu)
-
-ASIM_SCALAR(Adds)
-ASIM_SCALAR(Muls)
-ASIM_SCALAR(Maxs)
-ASIM_SCALAR(Mins)
-ASIM_SCALAR(LeakyRelu)
-ASIM_SCALAR(ShiftLeft)
-ASIM_SCALAR(ShiftRight)
-
-#undef ASIM_UNARY
-#undef ASIM_BINARY
-#undef ASIM_SCALAR
+#undef ASIM_unary
+#undef ASIM_binary
+#undef ASIM_with_scalar
 
 // dst = src * scalar + dst
 template <typename T, typename U>

@@ -23,14 +23,18 @@ T with_one_nan(T value) {
     else return value;
 }
 
+template <Op O>
+constexpr bool kComputed = false;  // asked for by the instructions that the functions below leave out
+
 template <Op O, typename T>
 T apply_unary(T x) {
     if constexpr (O == Op::Abs) return x < T(0) ? -x : x == T(0) ? T(0) : x;
-    if constexpr (O == Op::Relu) return x > T(0) || x != x ? x : T(0);
-    if constexpr (O == Op::Not) return static_cast<T>(~x);
-    if constexpr (O == Op::Exp) return with_one_nan(static_cast<T>(exponential(static_cast<float>(x))));
-    if constexpr (O == Op::Ln) return with_one_nan(static_cast<T>(logarithm(static_cast<float>(x))));
-    if constexpr (O == Op::Sqrt) return with_one_nan(static_cast<T>(std::sqrt(static_cast<float>(x))));
+    else if constexpr (O == Op::Relu) return x > T(0) || x != x ? x : T(0);
+    else if constexpr (O == Op::Not) return static_cast<T>(~x);
+    else if constexpr (O == Op::Exp) return with_one_nan(static_cast<T>(exponential(static_cast<float>(x))));
+    else if constexpr (O == Op::Ln) return with_one_nan(static_cast<T>(logarithm(static_cast<float>(x))));
+    else if constexpr (O == Op::Sqrt) return with_one_nan(static_cast<T>(std::sqrt(static_cast<float>(x))));
+    else static_assert(kComputed<O>, "apply_unary (asim/semantics/elementwise.h) does not say what this instruction computes");
 }
 
 template <Op O, typename T>
@@ -38,25 +42,23 @@ T apply_binary(T a, T b) {
     if constexpr (O == Op::Add || O == Op::Adds) {
         if constexpr (is_floating<T>) return with_one_nan<T>(a + b);
         else return wrap<T>(static_cast<int64_t>(a) + b);
-    }
-    if constexpr (O == Op::Sub) {
+    } else if constexpr (O == Op::Sub) {
         if constexpr (is_floating<T>) return with_one_nan<T>(a - b);
         else return wrap<T>(static_cast<int64_t>(a) - b);
-    }
-    if constexpr (O == Op::Mul || O == Op::Muls) {
+    } else if constexpr (O == Op::Mul || O == Op::Muls) {
         if constexpr (is_floating<T>) return with_one_nan<T>(a * b);
         else return wrap<T>(static_cast<int64_t>(a) * b);
-    }
-    if constexpr (O == Op::Div) return with_one_nan<T>(a / b);
-    if constexpr (O == Op::Max || O == Op::Maxs) return a > b || a != a ? a : b;
-    if constexpr (O == Op::Min || O == Op::Mins) return a < b || a != a ? a : b;
-    if constexpr (O == Op::And) return static_cast<T>(a & b);
-    if constexpr (O == Op::Or) return static_cast<T>(a | b);
-    if constexpr (O == Op::ShiftLeft) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << b);
-    if constexpr (O == Op::ShiftRight) return static_cast<T>(a >> b);
-    if constexpr (O == Op::LeakyRelu) return a >= T(0) ? a : with_one_nan(static_cast<T>(a * b));
-    if constexpr (O == Op::AddRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Add, T>(a, b), T(0));
-    if constexpr (O == Op::SubRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Sub, T>(a, b), T(0));
+    } else if constexpr (O == Op::Div) return with_one_nan<T>(a / b);
+    else if constexpr (O == Op::Max || O == Op::Maxs) return a > b || a != a ? a : b;
+    else if constexpr (O == Op::Min || O == Op::Mins) return a < b || a != a ? a : b;
+    else if constexpr (O == Op::And) return static_cast<T>(a & b);
+    else if constexpr (O == Op::Or) return static_cast<T>(a | b);
+    else if constexpr (O == Op::ShiftLeft) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << b);
+    else if constexpr (O == Op::ShiftRight) return static_cast<T>(a >> b);
+    else if constexpr (O == Op::LeakyRelu) return a >= T(0) ? a : with_one_nan(static_cast<T>(a * b));
+    else if constexpr (O == Op::AddRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Add, T>(a, b), T(0));
+    else if constexpr (O == Op::SubRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Sub, T>(a, b), T(0));
+    else static_assert(kComputed<O>, "apply_binary (asim/semantics/elementwise.h) does not say what this instruction computes");
 }
 
 template <Op O>

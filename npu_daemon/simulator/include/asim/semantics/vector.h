@@ -57,26 +57,21 @@ using ArithmeticTypes = TypeList<half, float, int16_t, int32_t>;
 using BitTypes = TypeList<uint16_t, int16_t>;
 using ShiftTypes = TypeList<uint16_t, int16_t, uint32_t, int32_t>;
 
+using ReluTypes = TypeList<half, float, int32_t>;
+using FusedReluTypes = TypeList<half, float, int16_t>;
+
 template <Op O>
-constexpr auto supported_types() {
-    if constexpr (O == Op::And || O == Op::Or || O == Op::Not) {
-        return BitTypes{};
-    } else if constexpr (O == Op::ShiftLeft || O == Op::ShiftRight) {
-        return ShiftTypes{};
-    } else if constexpr (O == Op::Relu) {
-        return TypeList<half, float, int32_t>{};
-    } else if constexpr (O == Op::AddRelu || O == Op::SubRelu) {
-        return TypeList<half, float, int16_t>{};
-    } else if constexpr (O == Op::Add || O == Op::Sub || O == Op::Mul || O == Op::Max || O == Op::Min ||
-                         O == Op::Adds || O == Op::Muls || O == Op::Maxs || O == Op::Mins) {
-        return ArithmeticTypes{};
-    } else {
-        return FloatTypes{};
-    }
-}
+struct SupportedTypes;
+
+#define ELEMENTWISE(name, form, cost, types) \
+    template <>                              \
+    struct SupportedTypes<Op::name> {        \
+        using List = types;                  \
+    };
+#include "asim/trace/instructions.def"
 
 template <Op O, typename T>
-constexpr bool supports = contains<T, decltype(supported_types<O>())>::value;
+constexpr bool supports = contains<T, typename SupportedTypes<O>::List>::value;
 
 // dst = op(src)
 template <Op O, typename T>

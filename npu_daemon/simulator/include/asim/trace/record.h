@@ -22,7 +22,6 @@ enum class Operands : uint8_t { ElementWise, Other };
 enum class ASIM_API_TYPE Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost, operands) name,
 #include "asim/trace/instructions.def"
-#undef INSTRUCTION
     Count
 };
 
@@ -36,7 +35,6 @@ struct Instruction {
 constexpr Instruction kInstructions[] = {
 #define INSTRUCTION(name, pipe, cost, operands) {#name, Pipe::pipe, Cost::cost, Operands::operands},
 #include "asim/trace/instructions.def"
-#undef INSTRUCTION
 };
 
 constexpr const Instruction &info(Op op) { return kInstructions[static_cast<uint16_t>(op)]; }

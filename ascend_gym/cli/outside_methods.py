@@ -63,8 +63,14 @@ class _Guarded:
     def propose(self, limit: int) -> list[Proposal]:
         with failures_told(self._name, "propose"):
             proposals = self._strategy.propose(limit)
-            if not isinstance(proposals, list) or not all(isinstance(each, Proposal) for each in proposals):
-                raise TypeError(f"expected a list of Proposal, got {proposals!r:.200}")
+            if not isinstance(proposals, list):
+                raise TypeError(f"expected a list of Proposal, got {type(proposals).__name__}")
+            for place, each in enumerate(proposals):
+                if not isinstance(each, Proposal):
+                    kind = type(each).__name__
+                    raise TypeError(
+                        f"expected a list of Proposal, got one whose item {place} is of type {kind}"
+                    )
             return proposals
 
     def observe(self, proposal: Proposal, result: EvalResult) -> None:

@@ -49,9 +49,9 @@ def begin_operator(name: str, parent: Path, model: OpSpec) -> Path:
 
 
 def _renamed(text: str, model: OpSpec, name: str) -> str:
-    """Return a text with the type of the model replaced, save for calls of that name, and its entry."""
+    """Return a text with the type of the model replaced, save for calls and methods that begin with it, and its entry."""
     new_type = "".join(part.capitalize() for part in name.split("_"))
-    text = re.sub(rf"(?<!AscendC::){model.op_type}(?![a-z0-9_])", new_type, text)
+    text = re.sub(rf"(?<!AscendC::)(?<!\.){model.op_type}(?![a-z0-9_])", new_type, text)
     return re.sub(rf"(\bvoid ){model.name}(?=\()", rf"\g<1>{name}", text)
 
 

@@ -195,7 +195,7 @@ def _check(path: Path, sections: _Sections) -> None:
                 value = Figure.model_validate(figure).value
             except ValidationError as error:
                 expected = 'expected { value = ..., source = "..." }'
-                raise MisuseError(f"{where}: {expected}: {reason_of(error)}") from error
+                raise MisuseError(f"{where}: {expected}, got {figure!r}: {reason_of(error)}") from error
             _check_value(where, value, examples[name]["value"])
         if missing := sorted(known[section].keys() - sections[section].keys()):
             raise MisuseError(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.records import MeasureProtocol
-from ascend_gym.suite.loader import load_operator
+from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.suite.cann_cases import REFERENCE_NAME
+from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.oracle import oracle_for
 from ascend_gym.suite.requests import request_for
 from ascend_gym.suite.scaffold import begin_operator
@@ -26,6 +28,18 @@ def test_a_new_operator_evaluates_like_its_model(simulator: SimulatorBackend, tm
     request = request_for(spec, spec.baseline, MeasureProtocol(), (case.case_id,))
     result = evaluate(request, spec, simulator, oracle_for(spec), CaseDataCache(tmp_path / "data", "harness"))
     assert result.latency_us is not None, [str(each) for each in result.all_diagnostics]
+
+
+def test_methods_that_begin_like_the_model_keep_their_names(tmp_path: Path) -> None:
+    for model in list_operators("core"):
+        if len(model.baseline.texts) == 2 and (Path(model.folder) / REFERENCE_NAME).is_file():
+            begun = load_operator("absdiff", op_dir=begin_operator("absdiff", tmp_path / model.name, model))
+            before, after = (_methods(each) for each in (model, begun))
+            assert after == before, model.op_id
+
+
+def _methods(spec: OpSpec) -> list[str]:
+    return re.findall(r"(?<=\.)\w+(?=\()", "\n".join(spec.baseline.texts.values()))
 
 
 @pytest.mark.parametrize("name", ["Scale", "scale-rows", "2d", "", "../scale", "scale_"])

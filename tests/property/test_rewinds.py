@@ -147,4 +147,4 @@ def test_every_rewind_applies_to_the_statements_or_to_what_its_rule_makes_of_the
     assert len(silent) < len(OWN_REWINDS) / 2
     for rewind in silent:
         optimised = [after for candidate in candidates for after in _ways(RULE_OF[rewind.name], candidate)]
-        assert any(map(rewind.sites, optimised)), rewind.name
+        assert any(map(rewind.sites, optimised)), f"{rewind.name}: add a statement that it applies to"

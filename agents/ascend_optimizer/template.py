@@ -23,6 +23,7 @@ from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
 from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
+from ascend_gym.search.llm.sheets import Scope
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient
 
@@ -77,7 +78,10 @@ def template_messages(spec: OpSpec, incumbent: Incumbent) -> list[Message]:
         end=END,
         sources=render_sources(incumbent.candidate),
     )
-    return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]
+    return [
+        system_message(spec, incumbent.candidate, incumbent.result, scope=Scope.MARKS),
+        Message("user", user),
+    ]
 
 
 def template_from_answer(

@@ -22,7 +22,7 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
-from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
+from ascend_gym.search.llm.prompts import cases_text, own_files, render_sources, system_message
 from ascend_gym.search.llm.sheets import Scope
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient
@@ -74,6 +74,7 @@ def template_messages(spec: OpSpec, incumbent: Incumbent) -> list[Message]:
         op_type=spec.op_type,
         op_id=spec.op_id,
         cases=cases_text(spec),
+        host_files=own_files(incumbent.candidate.host, incumbent.candidate.kernel),
         start=START,
         end=END,
         sources=render_sources(incumbent.candidate),

@@ -153,7 +153,7 @@ def offspring_from_answer(
     if isinstance(offspring, ParseProblem) or same_outside_blocks(parent, offspring):
         return offspring
     expected = (
-        f"expected changes in op_host between {START!r} and {END!r} alone, with the markers left in place"
+        f"expected changes between {START!r} and {END!r} alone, with the markers left in place"
     )
     return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
 

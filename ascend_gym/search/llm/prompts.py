@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Message
-from ascend_gym.core.records import Candidate, Case, DType, EvalResult, OpSpec, TensorSpec, Tolerance
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    DType,
+    EvalResult,
+    OpSpec,
+    Sources,
+    TensorSpec,
+    Tolerance,
+)
 from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.sheets import Scope, sheets
@@ -110,6 +119,12 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult, example: str = "") ->
 def render_sources(candidate: Candidate) -> str:
     """Return every source file as a fenced block under its path."""
     return "\n".join(render_file(path, text) for path, text in candidate.texts.items())
+
+
+def own_files(sources: Sources, others: Sources) -> str:
+    """Return the paths of one side of an operator, without those that the other side has, too."""
+    known = {file.path for file in others.files}
+    return ", ".join(f"`{file.path}`" for file in sources.files if file.path not in known)
 
 
 def describe_case(case: Case) -> str:

@@ -152,9 +152,7 @@ def offspring_from_answer(
     offspring = candidate_from_answer(answer, parent, ending=ending)
     if isinstance(offspring, ParseProblem) or same_outside_blocks(parent, offspring):
         return offspring
-    expected = (
-        f"expected changes between {START!r} and {END!r} alone, with the markers left in place"
-    )
+    expected = f"expected changes between {START!r} and {END!r} alone, with the markers left in place"
     return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
 
 

@@ -23,7 +23,13 @@ from ascend_gym.core.status import RewardRule, Status, rule_of
 from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
-from ascend_gym.search.llm.prompts import case_fields, render_sources, system_message, task_fields
+from ascend_gym.search.llm.prompts import (
+    case_fields,
+    chip_of,
+    render_sources,
+    system_message,
+    task_fields,
+)
 from ascend_gym.search.llm.sheets import calls_for
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.llm.tools import Toolbox
@@ -199,7 +205,7 @@ class Iterate:
         system = system_message(self._spec, island.best, island.result)
         if toolbox is not None:
             system = Message(system.role, f"{system.content}\n{toolbox.described}")
-        messages = [system, self._task(island.baseline, earlier)]
+        messages = [system, self._task(island, earlier)]
         for number, turn in enumerate(turns, len(earlier) + 1):
             told = describe_attempts([turn.attempt], first=number)
             messages.append(Message("assistant", turn.said))
@@ -207,13 +213,18 @@ class Iterate:
         last = messages.pop()
         return [*messages, Message(last.role, f"{last.content}\n{self._state(island)}")]
 
-    def _task(self, baseline: EvalResult, earlier: list[Attempt]) -> Message:
+    def _task(self, island: _Island, earlier: list[Attempt]) -> Message:
+        """Return the task; of a baseline that was left behind, what does not need its sources."""
+        baseline, at_hand = island.baseline, island.result is island.baseline
+        fields = task_fields(self._spec, baseline)
+        if not at_hand:
+            fields["present"] = f"What the run began with, measured on {chip_of(baseline)}"
         text = render(
             "iterate",
             package=__package__,
             **case_fields(self._spec),
-            **task_fields(self._spec, baseline),
-            baseline=describe_result(baseline),
+            **fields,
+            baseline=describe_result(baseline, pauses=at_hand),
             attempts=describe_attempts(earlier),
         )
         return Message("user", f"{text}{self._example}")

@@ -26,7 +26,7 @@ from ascend_gym.core.text import well_formed
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.attempts import diff_block
 from ascend_gym.search.llm.measurement import describe_result
-from ascend_gym.search.llm.prompts import operator_fields, render_sources, system_message
+from ascend_gym.search.llm.prompts import operator_fields, own_files, render_sources, system_message
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient
 
@@ -249,8 +249,8 @@ def kernel_from_answer(
     if isinstance(rewritten, ParseProblem) or only_shared_constants_differ(incumbent, rewritten):
         return rewritten
     expected = (
-        "expected changes in op_kernel alone, or of constants that op_host and op_kernel both define, or "
-        "whose product with one of op_kernel stays"
+        f"expected changes in {own_files(incumbent.kernel, incumbent.host)} alone, or elsewhere of constants "
+        "that these files define, too, or whose product with one of theirs stays"
     )
     return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
 
@@ -263,6 +263,7 @@ def refine_messages(
         "refine",
         package=PACKAGE,
         **operator_fields(spec),
+        kernel_files=own_files(incumbent.candidate.kernel, incumbent.candidate.host),
         measurement=describe_result(incumbent.result),
         bottleneck=diagnosis.bottleneck,
         experience="\n".join(

@@ -22,7 +22,8 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
-from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
+from ascend_gym.search.llm.prompts import cases_text, own_files, render_sources, system_message
+from ascend_gym.search.llm.sheets import Scope
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient
 
@@ -73,11 +74,15 @@ def template_messages(spec: OpSpec, incumbent: Incumbent) -> list[Message]:
         op_type=spec.op_type,
         op_id=spec.op_id,
         cases=cases_text(spec),
+        host_files=own_files(incumbent.candidate.host, incumbent.candidate.kernel),
         start=START,
         end=END,
         sources=render_sources(incumbent.candidate),
     )
-    return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]
+    return [
+        system_message(spec, incumbent.candidate, incumbent.result, scope=Scope.MARKS),
+        Message("user", user),
+    ]
 
 
 def template_from_answer(

@@ -26,6 +26,7 @@ from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.llm.attempts import applied_diff, diff_block
 from ascend_gym.search.llm.measurement import compared, describe_result
 from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
+from ascend_gym.search.llm.sheets import Scope
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient
 
@@ -151,9 +152,7 @@ def offspring_from_answer(
     offspring = candidate_from_answer(answer, parent, ending=ending)
     if isinstance(offspring, ParseProblem) or same_outside_blocks(parent, offspring):
         return offspring
-    expected = (
-        f"expected changes in op_host between {START!r} and {END!r} alone, with the markers left in place"
-    )
+    expected = f"expected changes between {START!r} and {END!r} alone, with the markers left in place"
     return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
 
 
@@ -176,7 +175,7 @@ def mutation_messages(
         end=END,
         sources=render_sources(parent.candidate),
     )
-    return [system_message(spec, parent.candidate, parent.result), Message("user", user)]
+    return [system_message(spec, parent.candidate, parent.result, scope=Scope.TILING), Message("user", user)]
 
 
 def _survivor(survivor: Incumbent, parent: Incumbent) -> str:

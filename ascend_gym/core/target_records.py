@@ -49,6 +49,7 @@ class CopyCost(Record):
         core_l2_bytes_per_cycle: maximum read rate of one vector core from L2.
         core_write_bytes_per_cycle: maximum write rate of one vector core.
         write_yield: share of their rate that writes lose beside reads that take all of HBM.
+        write_buffer_bytes: what a core writes at once without such a loss.
         start_cycles: start cost of each copy on a pipe, on top of its bytes.
         burst_cycles: cost of each burst (row) of a copy.
         odd_row_cycles: further cost of each of several rows that are not a multiple of 32 bytes.
@@ -66,6 +67,7 @@ class CopyCost(Record):
     core_l2_bytes_per_cycle: float = Field(gt=0)
     core_write_bytes_per_cycle: float = Field(gt=0)
     write_yield: float = Field(default=0.0, ge=0, le=1)
+    write_buffer_bytes: float = Field(default=0.0, ge=0)
     start_cycles: float = Field(ge=0)
     burst_cycles: float = Field(ge=0)
     odd_row_cycles: float = Field(default=0.0, ge=0)
@@ -83,8 +85,10 @@ class ScalarCost(Record):
         access_cycles: a GetValue of the unified buffer, with the wait for its value.
         next_access_cycles: one that overlaps with the GetValue before it.
         store_cycles: a SetValue of the unified buffer.
-        global_miss_cycles: a scalar load from a line of global memory that is not in the data cache.
+        global_access_cycles: a load or store of global memory whose line is in the data cache.
+        global_miss_cycles: further cost where the line is not in it.
         global_stream_cycles: the same where the line before is in it.
+        data_cache_bytes: size of the data cache; 0 if unknown.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
         float_cycles: one that computes with floats.
         convert_cycles: one that converts between integers and floats.
@@ -102,8 +106,10 @@ class ScalarCost(Record):
     access_cycles: float = Field(ge=0)
     next_access_cycles: float = Field(default=0.0, ge=0)
     store_cycles: float = Field(default=0.0, ge=0)
+    global_access_cycles: float = Field(default=0.0, ge=0)
     global_miss_cycles: float = Field(ge=0)
     global_stream_cycles: float = Field(ge=0)
+    data_cache_bytes: int = Field(default=0, ge=0)
     instruction_cycles: float = Field(ge=0)
     float_cycles: float = Field(default=0.0, ge=0)
     convert_cycles: float = Field(default=0.0, ge=0)

@@ -15,6 +15,8 @@ _QUEUES = Path(__file__).with_name("src") / "runtime" / "queue.cpp"
 _QUEUE_CALL = re.compile(
     r"^constexpr uint32_t k(?:Allocate|Enqueue|Dequeue|Release)Accesses = (\d+);", re.MULTILINE
 )
+_DATA_CACHE = Path(__file__).with_name("include") / "asim" / "timing" / "data_cache.h"
+_DATA_CACHE_SIZE = re.compile(r"kLineBytes = (\d+), kLines = (\d+)")
 _INSTRUCTION = re.compile(
     r"^(?:INSTRUCTION\((?=\w+, V, )|ELEMENTWISE\()(\w+), \w+, (\w+), \w+\)", re.MULTILINE
 )
@@ -108,6 +110,7 @@ def _copies(chip: Chip) -> CopyCost:
         core_l2_bytes_per_cycle=_timing(chip, "l2_core_bytes_per_cycle"),
         core_write_bytes_per_cycle=_timing(chip, "write_core_bytes_per_cycle"),
         write_yield=_timing(chip, "write_yield"),
+        write_buffer_bytes=_timing(chip, "write_buffer_bytes"),
         start_cycles=_timing(chip, "copy_start_cycles"),
         burst_cycles=_timing(chip, "burst_cycles"),
         odd_row_cycles=_timing(chip, "odd_burst_cycles"),
@@ -124,8 +127,10 @@ def _scalar(chip: Chip) -> ScalarCost:
         access_cycles=_timing(chip, "scalar_load_cycles"),
         next_access_cycles=_timing(chip, "scalar_access_cycles"),
         store_cycles=_timing(chip, "scalar_store_cycles"),
+        global_access_cycles=_timing(chip, "scalar_access_cycles"),
         global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
         global_stream_cycles=_timing(chip, "scalar_gm_stream_cycles"),
+        data_cache_bytes=_data_cache_bytes(),
         instruction_cycles=_timing(chip, "scalar_integer_cycles"),
         float_cycles=_timing(chip, "scalar_float_cycles"),
         convert_cycles=_timing(chip, "scalar_convert_cycles"),
@@ -143,6 +148,12 @@ def _scalar(chip: Chip) -> ScalarCost:
 def _queue_accesses() -> int:
     """Return the loads and stores of the four calls for one buffer."""
     return sum(map(int, _QUEUE_CALL.findall(_QUEUES.read_text(encoding="utf-8"))))
+
+
+def _data_cache_bytes() -> int:
+    """Return the size of the scalar unit's data cache."""
+    ((line_bytes, lines),) = _DATA_CACHE_SIZE.findall(_DATA_CACHE.read_text(encoding="utf-8"))
+    return int(line_bytes) * int(lines)
 
 
 def _cube(chip: Chip) -> CubeCost:

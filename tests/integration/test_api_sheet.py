@@ -88,6 +88,22 @@ def test_types_are_those_that_the_headers_take(tmp_path: Path) -> None:
     assert outcome.returncode == 0, outcome.stderr
 
 
+def test_tiling_data_are_read_at_the_price_of_global_memory(bench: Workbench) -> None:
+    """More words cost an access each, and more lines what a line costs that follows one in the cache."""
+    sheet = target_sheet("910B2")
+
+    def latency_us(words: int) -> float:
+        table = f"TILING_DATA_FIELD_DEF_ARR(uint64_t, {words}, table);\nEND_TILING_DATA_DEF"
+        tiling = bench.spec.baseline.tiling_text.replace("END_TILING_DATA_DEF", table, 1)
+        latency = bench.evaluate(bench.spec.baseline.rewritten(tiling=tiling)).latency_us
+        assert latency is not None
+        return latency
+
+    cycles = (latency_us(256) - latency_us(64)) * sheet.clock_mhz
+    told = 192 * sheet.scalar.global_access_cycles + 192 * 8 / 64 * sheet.scalar.global_stream_cycles
+    assert cycles == pytest.approx(told, rel=0.05)
+
+
 @pytest.mark.parametrize("blocks", [1, 8, 48])
 def test_an_empty_launch_costs_what_the_sheet_says(
     simulator: SimulatorBackend, tmp_path: Path, blocks: int

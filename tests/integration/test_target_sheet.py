@@ -6,7 +6,21 @@ import re
 from pathlib import Path
 
 import pytest
-from traces import GM_BASE, MTE3, Pricer, S, V, access_scalar, copy_in, hand_over, record, vector
+from traces import (
+    GM,
+    GM_BASE,
+    MTE3,
+    Pricer,
+    S,
+    V,
+    access_scalar,
+    copy_in,
+    copy_out,
+    hand_over,
+    idle_scalar,
+    record,
+    vector,
+)
 
 from ascend_gym.search.llm.sheets import sheets
 from ascend_gym.suite.loader import load_operator
@@ -78,6 +92,50 @@ def test_rows_of_a_copy_cost_what_the_sheet_says(priced: Pricer) -> None:
     off = lines_off_grid / copies.core_l2_bytes_per_cycle * copies.off_grid_factor
     on = 2048 / copies.core_l2_bytes_per_cycle
     assert of_row(2048, 24576 + 32) - of_row(2048, 24576) == pytest.approx(off - on, abs=0.05)
+
+
+def test_lines_of_global_memory_cost_the_scalar_unit_what_the_sheet_says(priced: Pricer) -> None:
+    """The first line, those that follow it, and as many again as the data cache holds."""
+    held = SHEET.scalar.data_cache_bytes // 64
+
+    def load(line: int) -> bytes:
+        return record("ScalarAccess", [(GM, GM_BASE + 64 * line, 4, 0)], element_bytes=4)
+
+    def cycles(lines: range) -> float:
+        loads, idle = (
+            priced.task_us([part]) for part in (b"".join(map(load, lines)), idle_scalar() * len(lines))
+        )
+        return (loads - idle) * SHEET.clock_mhz
+
+    first, stream = SHEET.scalar.global_miss_cycles, SHEET.scalar.global_stream_cycles
+    once, beyond = (first + (lines - 1) * stream for lines in (held, 2 * held))
+    assert cycles(range(1)) == pytest.approx(first, abs=1)
+    assert cycles(range(held)) == pytest.approx(once, rel=0.01)
+    again = b"".join(map(load, [*range(held), *range(held)]))
+    idle = priced.task_us([idle_scalar() * 2 * held])
+    assert (priced.task_us([again]) - idle) * SHEET.clock_mhz == pytest.approx(once, rel=0.01)
+    assert cycles(range(2 * held)) == pytest.approx(beyond, rel=0.01)
+
+
+def test_writes_beside_reads_lose_what_the_buffer_does_not_hold(priced: Pricer) -> None:
+    """Beside reads of all cores: as much as the buffer holds, twelve times that, one long piece."""
+    size = 65536
+
+    def writing_us(written_bytes: int, writes: int, reads: int) -> float:
+        blocks = []
+        for core in range(SHEET.aiv_cores):
+            base = GM_BASE + core * (1 << 24)
+            behind = base + (1 << 23)
+            read = (copy_in(0, base + at * size, 1, size) for at in range(reads))
+            written = (copy_out(behind + at * written_bytes, size, 1, written_bytes) for at in range(writes))
+            blocks.append(b"".join([*read, *written]))
+        return priced.busy_us(blocks, "mte3")
+
+    buffer = int(SHEET.copies.write_buffer_bytes)
+    assert writing_us(buffer, 1, 16) == pytest.approx(writing_us(buffer, 1, 0), rel=0.02)
+    assert writing_us(buffer, 12, 16) > 2.5 * writing_us(buffer, 12, 0)
+    alone_us, beside_us = (writing_us(16 * buffer, 1, reads) for reads in (0, 16))
+    assert alone_us * 15 / 16 / beside_us == pytest.approx(1 - SHEET.copies.write_yield, rel=0.1)
 
 
 @pytest.mark.parametrize("cores", [8, 32])

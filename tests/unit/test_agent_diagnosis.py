@@ -1,5 +1,7 @@
 """Evidence from the profile, defensive reading of diagnoses, and the prompts of the agent."""
 
+from pathlib import Path
+
 import pytest
 from conftest import make_spec, ok_result
 from experiences import make_experience
@@ -9,6 +11,7 @@ from agents.ascend_optimizer.refine import (
     Diagnosis,
     describe_experience,
     diagnosis_messages,
+    kernel_from_answer,
     read_diagnosis,
     refine_messages,
 )
@@ -20,8 +23,10 @@ from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_r
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.fenced import SEARCH_LINE, sections
 from ascend_gym.search.llm.sheets import CALLS_HEADING, TARGET_HEADING
+from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 
+AFFINE = Path(__file__).parents[1] / "operators" / "affine"
 SPEC = make_spec(tiling="int tiling;\n", kernel="int kernel;\n")
 REQUEST = request_for(SPEC, SPEC.baseline, MeasureProtocol())
 
@@ -77,8 +82,24 @@ def test_every_prompt_names_its_task_and_shows_the_operator(task):
     assert (SEARCH_LINE in system.content) == (task != "diagnose")
     assert "core/toy" in user.content
     assert "small: (x float16 8x128)" in user.content
-    assert TARGET_HEADING in system.content
-    assert CALLS_HEADING in system.content
+    assert (TARGET_HEADING in system.content) == (task != "template")
+    assert (CALLS_HEADING in system.content) == (task != "template")
+
+
+def test_what_may_change_is_told_by_file():
+    """A header of the kernel that host files include is no file of the kernel alone."""
+    spec = load_operator("affine", op_dir=AFFINE)
+    incumbent = Incumbent(
+        spec.baseline, ok_result(request_for(spec, spec.baseline, MeasureProtocol()), 100.0)
+    )
+    refine = refine_messages(spec, incumbent, Diagnosis("", "", {}), [], "")[1].content
+    assert "in these files alone: `op_kernel/affine.cpp`. All others are fixed" in refine
+    assert "it is in these files: `op_host/affine.cpp`." in template_messages(spec, incumbent)[1].content
+    header = "op_kernel/affine_tiling_key.h"
+    assert header in spec.baseline.texts
+    edit = f"### FILE: {header}\n```cpp\nint nothing;\n```\n"
+    problem = str(kernel_from_answer(edit, spec.baseline))
+    assert "expected changes in `op_kernel/affine.cpp` alone" in problem
 
 
 @pytest.mark.parametrize("task", ["mutate-tiling", "diagnose", "refine"])

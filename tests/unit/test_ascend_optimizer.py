@@ -154,7 +154,7 @@ def test_a_run_learns_from_its_own_operator_first_and_is_charged_for_it(tmp_path
 def test_refinement_may_not_touch_the_tiling(tmp_path):
     answer = "### FILE: op_host/toy.cpp\n```cpp\nint other;\n```\n"
     outcome = search(tmp_path, NumberedModel(answers={1: answer}), budget=1, ablate=("tiling",))
-    assert "op_kernel alone" in outcome.history[1].proposal.problem
+    assert "expected changes in `op_kernel/toy.cpp` alone" in outcome.history[1].proposal.problem
 
 
 def test_experience_is_retrieved_told_and_put_on_record(tmp_path):

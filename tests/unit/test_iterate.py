@@ -203,3 +203,12 @@ def test_a_call_is_told_in_full_once():
 def test_a_case_without_a_profile_is_told_as_such():
     assert "Not profiled: small" in Toolbox(_measured()).reply("TOOL: profile small")
     assert "There is no case 'c9'; there are: small, large" in Toolbox(_measured()).reply("TOOL: profile c9")
+
+
+def test_a_baseline_that_was_left_behind_is_not_called_the_present_implementation(tmp_path):
+    editor = Editor(90.0, 80.0)
+    _search(tmp_path, editor, budget=2)
+    first, second = (conversation[1].content for conversation in editor.conversations)
+    assert "The present implementation, measured on" in first
+    assert "The present implementation" not in second
+    assert "What the run began with, measured on" in second

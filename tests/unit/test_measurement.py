@@ -62,7 +62,7 @@ def test_launch_is_told_apart_from_imbalance():
     launch_us = {each.blocks: each.vector_us for each in target_sheet("910B2").launches}[24]
     assert f"an empty launch of 24 blocks takes {launch_us:.2f} us, {launch_us / 50:.0%} of it" in text
     assert "cores work 30.00 us on average, the slowest 40.00 us (25% lost)" in text
-    assert "run: aiv_vec_wait_ratio=0.250\n" in text
+    assert "still run: aiv_vec_wait_ratio=0.250\n" in text
 
 
 def test_what_lies_between_known_launches_is_interpolated():
@@ -129,3 +129,15 @@ def test_a_line_of_the_source_is_quoted_once():
     text = describe_result(result.model_copy(update={"cases": cases}))
     assert text.count("toy.cpp:9") == 2 * len(cases)
     assert text.count("DataCopy(y, t, n)") == 1
+
+
+def test_pauses_are_left_out_and_waits_explained_once():
+    stall = Stall(pipe="aiv_vec", at="Exp at op_kernel/toy.cpp:9", waits_for="Add", wait_ratio=0.5)
+    result = _result(cores=CoreTimes(slowest_us=40.0, wait_ratios={"aiv_vec_wait_ratio": 0.25}))
+    cases = tuple(case.model_copy(update={"stalls": (stall,)}) for case in result.cases)
+    result = result.model_copy(update={"cases": cases * 2})
+    text = describe_result(result)
+    assert text.count("aiv_vec_wait_ratio=0.250") == 2 * len(cases)
+    assert text.count("the share of core time") == text.count("a pipe with little to do") == 1
+    assert "toy.cpp" in text
+    assert "toy.cpp" not in describe_result(result, pauses=False)

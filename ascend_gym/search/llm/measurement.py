@@ -24,6 +24,10 @@ _MEANING_OF_PAUSES = (
     ", in shares of its time: before what, and after what, which it may have waited for (a pipe with little "
     "to do pauses without harm)"
 )
+_MEANING_OF_WAITS = (
+    ", the share of core time that the next instruction of each waits for a flag, a barrier or another pipe, "
+    "while those before it may still run"
+)
 _QUOTED_PLACE = re.compile(r"(at \S+:\d+) `[^`]*`")
 _BUSY = 0.8
 _OF_VALUES = "work depends on values"  # how the note begins that another input took longer
@@ -33,17 +37,22 @@ _MAX_DIAGNOSTICS = 8
 _TOLD_STALLS = 6  # shared between the kinds of cores
 
 
-def describe_result(result: EvalResult) -> str:
-    """Return status, latencies, profile and diagnostics of an evaluation, a line for each fact."""
+def describe_result(result: EvalResult, *, pauses: bool = True) -> str:
+    """Return status, latencies, profile and diagnostics of an evaluation, a line for each fact.
+
+    Args:
+        result: the evaluation.
+        pauses: whether to tell the longest pauses, which name lines of the sources.
+    """
     reckoned = any(_is_reckoned(case) for case in result.cases)
     lines = ["nothing was run; to compare with:" if reckoned else f"status: {result.status.value}"]
     if result.latency_us is not None:
         floor = _against_floor(result.latency_us, result.floor_us)
         lines.append(f"latency: {result.latency_us:.2f} us, the geometric mean over the cases{floor}")
     target = result.device.target if result.device else None
-    quoted: set[str] = set()
+    told: set[str] = set()
     for case in result.cases:
-        lines += _case_lines(case, target, quoted)
+        lines += _case_lines(case, target, told, pauses=pauses)
     lines += [f"- {said}" for said in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
     return "\n".join(lines)
 
@@ -73,7 +82,10 @@ def compared(result: EvalResult, before: EvalResult) -> str:
     )
 
 
-def _case_lines(case: CaseResult, target: TargetSheet | None, quoted: set[str]) -> Iterator[str]:
+def _case_lines(
+    case: CaseResult, target: TargetSheet | None, told: set[str], *, pauses: bool
+) -> Iterator[str]:
+    """Yield the lines of a case; what lines need to be understood is told once, and noted in ``told``."""
     if case.profile is None or case.latency_us is None:
         return
     facts = [f"{case.latency_us:.2f} us{_against_floor(case.latency_us, case.floor_us)}"]
@@ -81,11 +93,11 @@ def _case_lines(case: CaseResult, target: TargetSheet | None, quoted: set[str]) 
         yield f"- {case.case_id}: {facts[0]}"
         return
     yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
-    yield f"  {'; '.join(_pipe_facts(case, case.profile))}"
+    yield f"  {'; '.join(_pipe_facts(case, case.profile, told))}"
     yield f"  {'; '.join(_work_facts(case.profile))}"
-    if case.stalls:
-        meaning = "" if quoted else _MEANING_OF_PAUSES
-        facts = [_quoted_once(fact, quoted) for fact in _stall_facts(case)]
+    if case.stalls and pauses:
+        meaning = _once(_MEANING_OF_PAUSES, told)
+        facts = [_quoted_once(fact, told) for fact in _stall_facts(case)]
         yield f"  longest pauses of the pipes of one core{meaning}: {'; '.join(facts)}"
 
 
@@ -138,7 +150,14 @@ def _cost_us(cost: LaunchCost, profile: Profile) -> float | None:
     return cost.mixed_us if profile.aiv_time > 0 else cost.cube_us
 
 
-def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
+def _once(meaning: str, told: set[str]) -> str:
+    """Return an explanation, or nothing if it was told before."""
+    known = meaning in told
+    told.add(meaning)
+    return "" if known else meaning
+
+
+def _pipe_facts(case: CaseResult, profile: Profile, told: set[str]) -> Iterator[str]:
     """Yield how busy the pipes are, of each kind of core that ran, and what they wait for."""
     kinds = [kind for kind in _PIPES if getattr(profile, f"{kind}_time") > 0]
     names = [f"{kind}_{pipe}_ratio" for kind in kinds for pipe in _PIPES[kind]]
@@ -155,10 +174,7 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
     telling = sorted(name for name, ratio in waits.items() if ratio >= _TELLING_WAIT)  # as on file
     waiting = [f"{name}={waits[name]:.3f}" for name in telling]
     if waiting:
-        yield (
-            "share of core time that a pipe's next instruction waits for a flag, a barrier or another pipe, "
-            f"while those before it may still run: {', '.join(waiting)}"
-        )
+        yield f"waiting pipes{_once(_MEANING_OF_WAITS, told)}: {', '.join(waiting)}"
 
 
 def _stall_facts(case: CaseResult) -> Iterator[str]:

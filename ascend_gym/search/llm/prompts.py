@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Message
-from ascend_gym.core.records import Candidate, Case, DType, EvalResult, OpSpec, TensorSpec, Tolerance
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    DType,
+    EvalResult,
+    OpSpec,
+    Sources,
+    TensorSpec,
+    Tolerance,
+)
 from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.llm.measurement import describe_result
-from ascend_gym.search.llm.sheets import sheets
+from ascend_gym.search.llm.sheets import Scope, sheets
 from ascend_gym.search.llm.template import render
 
 
@@ -29,7 +38,12 @@ def case_fields(spec: OpSpec) -> dict[str, str]:
 
 
 def system_message(
-    spec: OpSpec, candidate: Candidate, measured: EvalResult | None = None, *, edits: bool = True
+    spec: OpSpec,
+    candidate: Candidate,
+    measured: EvalResult | None = None,
+    *,
+    edits: bool = True,
+    scope: Scope = Scope.OPERATOR,
 ) -> Message:
     """Return the system message of every prompt: the craft, the target, calls, and how to answer.
 
@@ -38,10 +52,12 @@ def system_message(
         candidate: the sources at hand, which decide with the operator's words what calls are shown.
         measured: any result of the chip at hand, which tells what is known of that.
         edits: whether the answer is to be changes of files.
+        scope: what the answer may write.
     """
     target = measured.device.target if measured is not None and measured.device else None
-    parts = [render("system"), sheets(spec, candidate, target), *([render("answer_files")] if edits else [])]
-    return Message("system", "\n".join(parts))
+    answer = render("answer_files") if edits else ""
+    parts = (render("system"), sheets(spec, candidate, target, scope), answer)
+    return Message("system", "\n".join(part for part in parts if part))
 
 
 def task_fields(spec: OpSpec, measured: EvalResult) -> dict[str, str]:
@@ -103,6 +119,12 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult, example: str = "") ->
 def render_sources(candidate: Candidate) -> str:
     """Return every source file as a fenced block under its path."""
     return "\n".join(render_file(path, text) for path, text in candidate.texts.items())
+
+
+def own_files(sources: Sources, others: Sources) -> str:
+    """Return the paths of one side of an operator, without those that the other side has, too."""
+    known = {file.path for file in others.files}
+    return ", ".join(f"`{file.path}`" for file in sources.files if file.path not in known)
 
 
 def describe_case(case: Case) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import Enum
 from functools import cache
 from importlib.resources import as_file, files
 
@@ -20,6 +21,13 @@ _MAX_CALLS = 24
 _EMPTY_L2 = (
     " A measurement begins with an empty L2: what is read for the first time comes from HBM, what was read "
     "or written before from L2."
+)
+_SCRATCH_PARAMETER = "sharedTmpBuffer"
+_SCRATCH = (
+    " Those of the library work in sharedTmpBuffer, a uint8_t tensor whose contents are lost, on as much "
+    "at a time as it has room for. Get<Call>MaxMinTmpSize (GetSoftMaxMaxTmpSize, GetSoftMaxMinTmpSize) of "
+    "tiling/tiling_api.h tell the host the bytes for all at once and the fewest that serve. Without this "
+    "argument a call works in what of UB no buffer has."
 )
 _ALWAYS = "always"
 _FLOATS_PER_REPEAT = 64
@@ -52,6 +60,11 @@ class SheetCall(BaseModel):
         """The single calls that the entry is about."""
         return tuple(self.name.split(", "))
 
+    @property
+    def needs_scratch(self) -> bool:
+        """Whether some form of the call takes scratch memory."""
+        return any(_SCRATCH_PARAMETER in form for form in self.forms)
+
 
 @cache
 def known_calls() -> tuple[SheetCall, ...]:
@@ -60,27 +73,48 @@ def known_calls() -> tuple[SheetCall, ...]:
         return tuple(SheetCall.model_validate(entry) for entry in read_toml(path)["call"])
 
 
-def calls_for(spec: OpSpec, candidate: Candidate) -> list[SheetCall]:
-    """Return the calls that an operator is likely to need: those that fit its words and its kernel best."""
+class Scope(Enum):
+    """What an answer may write, which decides what it needs to be told."""
+
+    OPERATOR = "kernel and tiling program"
+    TILING = "tiling program, for the kernel as it is"
+    MARKS = "comments alone"
+
+
+def calls_for(spec: OpSpec, candidate: Candidate, scope: Scope = Scope.OPERATOR) -> list[SheetCall]:
+    """Return the calls that an operator is likely to need: those that fit its words and its kernel best.
+
+    Where the kernel stays as it is, these are calls that it makes.
+    """
     about = f"{spec.category} {spec.description} {spec.name} {spec.op_type}".lower()
     dtypes = {tensor.dtype.value for case in spec.cases for tensor in (*case.inputs, *case.outputs)}
     words = {*_WORD.findall(about), *_WORD.findall(" ".join(dtypes))}
     made = set(_IDENTIFIER.findall("\n".join(file.text for file in candidate.kernel.files)))
-    ranked = [(_fit(call, words, made), -place, call) for place, call in enumerate(known_calls())]
+    served = [
+        call for call in known_calls() if scope is Scope.OPERATOR or made & {*call.names, call.declared}
+    ]
+    ranked = [(_fit(call, words, made), -place, call) for place, call in enumerate(served)]
     fitting = sorted((each for each in ranked if each[0] > 0), key=lambda each: each[:2], reverse=True)
     chosen = {call.name for _, _, call in fitting[:_MAX_CALLS]}
     return [call for call in known_calls() if call.name in chosen]
 
 
-def sheets(spec: OpSpec, candidate: Candidate, target: TargetSheet | None) -> str:
+def sheets(
+    spec: OpSpec, candidate: Candidate, target: TargetSheet | None, scope: Scope = Scope.OPERATOR
+) -> str:
     """Return the target sheet, where the target is known, and the sheet of calls."""
+    if scope is Scope.MARKS:
+        return ""
     has_cube = any(_CUBE.search(file.text) for file in candidate.kernel.files)
     about_target = _target_text(target, cube=has_cube) if target else "- Nothing is known of the chip.\n"
     synchronisation = render(f"synchronisation_{'on' if spec.auto_sync else 'off'}")
-    calls = "\n".join(_call_line(call) for call in calls_for(spec, candidate))
+    shown = calls_for(spec, candidate, scope)
+    which = "that may serve here; others exist" if scope is Scope.OPERATOR else "that the kernel makes"
+    scratch = _SCRATCH if any(call.needs_scratch for call in shown) else ""
+    calls = "\n".join(map(_call_line, shown))
     return (
         f"{TARGET_HEADING}\n\n{about_target}{synchronisation}\n"
-        f"{CALLS_HEADING}\n\nCalls in namespace AscendC that may serve here; others exist.\n\n{calls}\n"
+        f"{CALLS_HEADING}\n\nCalls in namespace AscendC {which}.{scratch}\n\n{calls}\n"
     )
 
 
@@ -144,6 +178,7 @@ def _launches(target: TargetSheet, kind: str = "vector_us") -> str:
 def _copy_fields(target: TargetSheet) -> dict[str, str]:
     copies = target.copies
     cycles_of_all = target.clock_mhz * 1e-3 * target.aiv_cores  # per nanosecond
+    buffer = int(copies.write_buffer_bytes)
     return {
         "hbm": f"{copies.hbm_gb_per_s:.0f}",
         "l2_rate": f"{copies.l2_gb_per_s:.0f}",
@@ -154,6 +189,7 @@ def _copy_fields(target: TargetSheet) -> dict[str, str]:
         "share_l2": f"{copies.l2_gb_per_s / cycles_of_all:.0f}",
         "hbm_by_cores": _hbm_by_cores(target),
         "write_least": f"{100 * (1 - copies.write_yield):.0f}",
+        "write_buffer": f", apart from {_size(buffer)} a core that a buffer holds" if buffer else "",
         "copy_start": f"{copies.start_cycles:.3g}",
         "burst": f"{copies.burst_cycles:.3g}",
         "odd_row": f"{copies.odd_row_cycles:.3g}",
@@ -186,6 +222,8 @@ def _scalar_fields(target: TargetSheet) -> dict[str, str]:
         "scalar_access": f"{scalar.access_cycles:.3g}",
         "scalar_next_access": f"{scalar.next_access_cycles:.3g}",
         "scalar_store": f"{scalar.store_cycles:.3g}",
+        "data_cache": f" of {_size(scalar.data_cache_bytes)}" if scalar.data_cache_bytes else "",
+        "global_access": f"{scalar.global_access_cycles:.3g}",
         "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
         "scalar_stream": f"{scalar.global_stream_cycles:.0f}",
         "scalar_instruction": f"{scalar.instruction_cycles:.2g}",

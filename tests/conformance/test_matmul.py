@@ -64,7 +64,7 @@ class Problem:
 
 @pytest.fixture(scope="module")
 def machine(request: pytest.FixtureRequest) -> Machine:
-    runtime = ["matmul", "matmul_plan", "matmul_trace", "operand_path", "matrix_copies", "matrix", "gemm"]
+    runtime = ["matmul", "matmul_operands", "matmul_plan", "matmul_trace", "operand_path", "matrix_copies", "matrix", "gemm"]
     return build_machine("matmul", runtime, request.config.cache.mkdir("vector_machine"))
 
 

@@ -30,6 +30,9 @@ public:
     void take(const char *call, uint64_t bytes);
     void give_back(uint64_t bytes);
 
+    // The TPipe that Matmul objects have taken L1 from begins anew.
+    void release_l1();
+
 private:
     uint64_t taken_bytes_ = 0;
 };

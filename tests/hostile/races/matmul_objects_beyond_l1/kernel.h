@@ -1,0 +1,26 @@
+// Plans of two Matmul objects, each of which has room in L1, but not both.
+#include "matmul_probe.h"
+
+namespace matmul_objects_beyond_l1 {
+template <bool ordered>
+__aicore__ inline void Run(Probe& probe)
+{
+    VectorShare(probe);
+    if ASCEND_IS_AIC {
+        MatmulProbe cube(probe);
+        cube.plan.baseM = cube.plan.baseN = cube.plan.baseK = 128;
+        cube.plan.depthA1 = cube.plan.depthB1 = ordered ? 3 : 6;
+        MatmulImpl<InGm, InGm, SumsInGm> first, second;
+        first.Init(&cube.plan);
+        first.SetTensorA(cube.input);
+        first.SetTensorB(cube.input);
+        first.IterateAll(cube.product);
+        first.End();
+        second.Init(&cube.plan);
+        second.SetTensorA(cube.input);
+        second.SetTensorB(cube.input);
+        second.IterateAll(cube.product);
+        second.End();
+    }
+}
+} // namespace matmul_objects_beyond_l1

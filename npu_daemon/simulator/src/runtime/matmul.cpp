@@ -193,6 +193,7 @@ Sum *sums_of(MatmulState &state) {
         if (sums.size() < elements) {
             kernel_objects().take("Matmul", (elements - sums.size()) * sizeof(Sum));
             std::vector<Sum>(elements).swap(sums);
+            forget_sums(sums);
         }
         return sums.data();
     };
@@ -203,6 +204,7 @@ Sum *sums_of(MatmulState &state) {
 template <typename Sum>
 void iterate_sums(MatmulState &state, const ResultBlock &block, bool accumulate) {
     Sum *const sums = sums_of<Sum>(state);
+    take_l0c(state);
     const size_t row = state.blocks.base.n;
     if (!accumulate) start_sums(state, block, sums, row);
     multiply(state, block, sums, row);
@@ -222,8 +224,12 @@ bool advance(MatmulState &state, bool accumulate) {
     }
     const ResultBlock block = block_at(state, state.next_block);
     state.remembers_parts = true;
-    take_l1(state);
-    state.next_block == 0 ? send_and_remember(state) : check_sent(state);
+    if (state.next_block == 0) {
+        take_l1(state);
+        send_and_remember(state);
+    } else {
+        check_sent(state);
+    }
     ++state.next_block;
     on_cube(state, MatmulWait::Never, [&] { trace_multiplication(state, block, accumulate); });
     integers(state) ? iterate_sums<int32_t>(state, block, accumulate) : iterate_sums<float>(state, block, accumulate);

@@ -1,0 +1,23 @@
+// A buffer in L1 that has room there, but not beside what a Matmul object takes.
+#include "matmul_probe.h"
+
+namespace matmul_buffer_after_object {
+template <bool ordered>
+__aicore__ inline void Run(Probe& probe)
+{
+    VectorShare(probe);
+    if ASCEND_IS_AIC {
+        MatmulProbe cube(probe);
+        cube.plan.baseM = cube.plan.baseN = cube.plan.baseK = 128;
+        cube.plan.depthA1 = cube.plan.depthB1 = 3;
+        MatmulImpl<InGm, InGm, SumsInGm> object;
+        object.Init(&cube.plan);
+        object.SetTensorA(cube.input);
+        object.SetTensorB(cube.input);
+        object.IterateAll(cube.product);
+        TBuf<TPosition::A1> late;
+        probe.pipe.InitBuffer(late, (ordered ? 256 : 480) * 1024);
+        object.End();
+    }
+}
+} // namespace matmul_buffer_after_object

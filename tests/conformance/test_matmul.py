@@ -65,7 +65,16 @@ class Problem:
 
 @pytest.fixture(scope="module")
 def machine(request: pytest.FixtureRequest) -> Machine:
-    runtime = ["matmul", "matmul_operands", "matmul_plan", "matmul_trace", "operand_path", "matrix_copies", "matrix", "gemm"]
+    runtime = [
+        "matmul",
+        "matmul_operands",
+        "matmul_plan",
+        "matmul_trace",
+        "operand_path",
+        "matrix_copies",
+        "matrix",
+        "gemm",
+    ]
     return build_machine("matmul", runtime, request.config.cache.mkdir("vector_machine"))
 
 
@@ -165,7 +174,14 @@ def test_the_bias_waits_for_its_copy_and_for_the_multiplication_before(machine: 
     begins = [at for at, name in enumerate(names) if name == "CopyL1ToBias"]
     assert len(begins) == 4
     for at in begins[:1]:
-        assert names[at - 3 : at + 4] == ["CopyGmToL1", "SetFlag", "WaitFlag", "CopyL1ToBias", *_FLAGS, "SetFlag"]
+        assert names[at - 3 : at + 4] == [
+            "CopyGmToL1",
+            "SetFlag",
+            "WaitFlag",
+            "CopyL1ToBias",
+            *_FLAGS,
+            "SetFlag",
+        ]
     for at in begins[1:]:
         assert names[at - 5 : at] == ["WaitFlag", "CopyGmToL1", "SetFlag", "WaitFlag", "WaitFlag"]
         assert names[at : at + 4] == ["CopyL1ToBias", *_FLAGS, "SetFlag"]

@@ -214,6 +214,7 @@ void iterate_sums(MatmulState &state, const ResultBlock &block, bool accumulate)
 // scheduler_norm_base.h): the operands may hold other numbers when they are multiplied again.
 void restart(MatmulState &state) {
     state.next_block = 0;
+    state.l1_bytes = 0;
     state.forget_l1();
 }
 

@@ -25,8 +25,9 @@ void overwrite(const Block &cube, uint64_t l1_bytes) {
 
 }  // namespace
 
-// Operands in L1 lie beside those of the kernel's other objects and its own buffers, as all of them take room from one TPipe (published
-// source: cube_in_buffer_double_buffer.h and its neighbours).
+// Operands in L1 lie beside the kernel's own buffers and those of other objects, as all of them take room from one TPipe (published source:
+// cube_in_buffer_double_buffer.h and its neighbours). There an object takes it for good; here it does while it is multiplying, as plans are
+// ours, and those of operators that run on the device would not all fit.
 void take_l1(MatmulState &state) {
     const Block *const cube = on_cube_core() ? &block() : group_block(CoreKind::Cube, 0);
     const uint64_t room = launch_shape().memory_bytes[static_cast<uint32_t>(Space::L1)];

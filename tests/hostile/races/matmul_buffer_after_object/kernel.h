@@ -1,4 +1,4 @@
-// A buffer in L1 that has room there, but not beside what a Matmul object takes.
+// A buffer in L1 that has room there, but not beside a Matmul object that has blocks left.
 #include "matmul_probe.h"
 
 namespace matmul_buffer_after_object {
@@ -14,7 +14,7 @@ __aicore__ inline void Run(Probe& probe)
         object.Init(&cube.plan);
         object.SetTensorA(cube.input);
         object.SetTensorB(cube.input);
-        object.IterateAll(cube.product);
+        object.Iterate();
         TBuf<TPosition::A1> late;
         probe.pipe.InitBuffer(late, (ordered ? 256 : 480) * 1024);
         object.End();

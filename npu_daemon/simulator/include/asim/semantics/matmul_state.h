@@ -47,7 +47,7 @@ struct MatmulState : MatmulProblem {
     // the trace
     L1Cache cache_a, cache_b;
     std::vector<uint8_t> sent_a, sent_b, sent_bias;     // what operands in the unified buffer held when they were sent
-    uint64_t l1_bytes = 0;              // that its plan takes, from its first block until the kernel's TPipe begins anew
+    uint64_t l1_bytes = 0;              // that its plan takes, from the first block of a product to the last
     bool remembers_parts = false;       // the kernel's own code runs between blocks
     bool bias_emptied = false;          // MTE1 has raised the flag that it is done with the bias in L1
     bool bias_table_emptied = false;    // likewise the cube with the bias table

@@ -233,6 +233,7 @@ bool advance(MatmulState &state, bool accumulate) {
     }
     ++state.next_block;
     on_cube(state, MatmulWait::Never, [&] { trace_multiplication(state, block, accumulate); });
+    if (state.next_block == block_count(state)) state.l1_bytes = 0;
     integers(state) ? iterate_sums<int32_t>(state, block, accumulate) : iterate_sums<float>(state, block, accumulate);
     return true;
 }

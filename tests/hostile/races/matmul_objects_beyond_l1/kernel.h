@@ -8,8 +8,9 @@ __aicore__ inline void Run(Probe& probe)
     VectorShare(probe);
     if ASCEND_IS_AIC {
         MatmulProbe cube(probe);
-        cube.plan.baseM = cube.plan.baseN = cube.plan.baseK = 128;
-        cube.plan.depthA1 = cube.plan.depthB1 = ordered ? 3 : 6;
+        cube.plan.baseM = cube.plan.baseK = 128;
+        cube.plan.baseN = SIDE / 2;
+        cube.plan.depthA1 = ordered ? 6 : 12;
         MatmulImpl<InGm, InGm, SumsInGm> first, second;
         first.Init(&cube.plan);
         first.SetTensorA(cube.input);

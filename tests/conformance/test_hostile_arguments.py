@@ -21,7 +21,16 @@ RUNTIME = (
         "math_sequences",
         "math_gamma",
     ),
-    *("matmul", "matmul_plan", "matmul_trace", "matrix", "matrix_copies", "mmad", "operand_path"),
+    *(
+        "matmul",
+        "matmul_operands",
+        "matmul_plan",
+        "matmul_trace",
+        "matrix",
+        "matrix_copies",
+        "mmad",
+        "operand_path",
+    ),
     *("quantization", "tiling_data", "vector_cast", "vector_compare", "vector_elementwise", "vector_gather"),
     *("vector_progression", "vector_reduce", "vector_sort", "vector_transpose"),
 )

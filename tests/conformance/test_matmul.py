@@ -13,6 +13,7 @@ from vector_machine import Array, Machine, MachineFault, build_machine, dtype_of
 
 ALL, BLOCKS, SEQUENTIAL, PARTIAL_SUMS, BATCHES, TWICE = range(6)
 ATOMIC_ADD, ATOMIC_MAX = 1, 2
+_FLAGS = ["SetFlag", "WaitFlag"]  # of a buffer that is full
 TYPES = [
     ("float16", "float32"),
     ("float16", "float16"),
@@ -64,7 +65,16 @@ class Problem:
 
 @pytest.fixture(scope="module")
 def machine(request: pytest.FixtureRequest) -> Machine:
-    runtime = ["matmul", "matmul_plan", "matmul_trace", "operand_path", "matrix_copies", "matrix", "gemm"]
+    runtime = [
+        "matmul",
+        "matmul_operands",
+        "matmul_plan",
+        "matmul_trace",
+        "operand_path",
+        "matrix_copies",
+        "matrix",
+        "gemm",
+    ]
     return build_machine("matmul", runtime, request.config.cache.mkdir("vector_machine"))
 
 
@@ -154,6 +164,27 @@ def test_fractal_layouts(machine: Machine, types: tuple[str, str], transposed: s
     run = Run(machine, problem, types, "NZ")
     stored = fractals(run.empty(), 16)
     np.testing.assert_array_equal(from_fractals(run(stored), (problem.m, problem.n)), run.expected())
+
+
+def test_the_bias_waits_for_its_copy_and_for_the_multiplication_before(machine: Machine) -> None:
+    """Buffers of its own in L1 and the bias table, as published (c1_buffer.h, c2_buffer.h)."""
+    run = Run(machine, Problem(BLOCKS, m=32, n=32, k=32, base_n=16), TYPES[0])
+    run(run.empty(), values((32,), "float32", 3))
+    names = [line.name for line in machine.trace()]
+    begins = [at for at, name in enumerate(names) if name == "CopyL1ToBias"]
+    assert len(begins) == 4
+    for at in begins[:1]:
+        assert names[at - 3 : at + 4] == [
+            "CopyGmToL1",
+            "SetFlag",
+            "WaitFlag",
+            "CopyL1ToBias",
+            *_FLAGS,
+            "SetFlag",
+        ]
+    for at in begins[1:]:
+        assert names[at - 5 : at] == ["WaitFlag", "CopyGmToL1", "SetFlag", "WaitFlag", "WaitFlag"]
+        assert names[at : at + 4] == ["CopyL1ToBias", *_FLAGS, "SetFlag"]
 
 
 @pytest.mark.parametrize("types", [TYPES[0], TYPES[1], TYPES[4]], ids="-".join)

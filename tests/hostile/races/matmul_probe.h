@@ -32,6 +32,13 @@ struct MatmulProbe {
         inL1 = buffer.Get<half>();
     }
 
+    // Ones in the matrix in L1, so that every element of its square is `SIDE`.
+    __aicore__ inline void MakeOnes()
+    {
+        InitConstValue(inL1, {1, SQUARE * sizeof(half) / 32, 0, (half)1.0f});
+        Settle();
+    }
+
     // A matrix times itself: copies of the library's own, which are in order, are only made for one in global memory.
     template <typename Place, typename Tensor>
     __aicore__ inline void Square(Tensor matrix)
@@ -50,3 +57,23 @@ struct MatmulProbe {
     GlobalTensor<half> input;
     GlobalTensor<float> product;
 };
+
+// What vector cores do where their cube cores have made such a square: their share adds nothing to a right one.
+__aicore__ inline void ShareAfterOnes(Probe& probe)
+{
+    if ASCEND_IS_AIC {
+        CrossCoreSetFlag<2, PIPE_FIX>(0);
+    }
+    if ASCEND_IS_AIV {
+        CrossCoreWaitFlag(0);
+        probe.InitBuffers();
+        PlainShare(probe);
+        const float error = probe.scratch[probe.block * SQUARE].GetValue(0) - SIDE;
+        if (!(error == 0.0f)) {
+            Settle();
+            Duplicate(probe.a, error, TILE);
+            Settle();
+            DataCopy(probe.y, probe.a, TILE);
+        }
+    }
+}

@@ -31,6 +31,14 @@ void KernelObjects::give_back(uint64_t bytes) {
     taken_bytes_ -= bytes;
 }
 
+void KernelObjects::release_l1() {
+    for (const std::unique_ptr<MatmulState> &matmul : matmuls) {
+        if (!matmul) continue;
+        matmul->l1_bytes = 0;
+        matmul->forget_l1();
+    }
+}
+
 KernelObjects &kernel_objects() {
     std::shared_ptr<KernelObjects> &objects = block().objects;
     if (!objects) objects = std::make_shared<KernelObjects>();

@@ -1,5 +1,6 @@
 // Memories of a cube core: what lies where, and what queues take of it.
 #include "asim/check/check.h"
+#include "asim/machine/kernel_objects.h"
 #include "asim/machine/local_memory.h"
 
 namespace asim {
@@ -77,10 +78,10 @@ Space local_space_of(const void *pointer) {
 uint8_t *allocate_local(Space space, uint64_t bytes) {
     LocalMemory &memory = block().memories[static_cast<int>(space)];
     const uint64_t rounded = round_up(bytes, kUnits[static_cast<int>(space)]);
-    if (memory.used_bytes + rounded > memory.bytes) {
+    const uint64_t by_objects = space == Space::L1 && block().objects ? block().objects->l1_bytes() : 0, taken = memory.used_bytes + by_objects;
+    if (taken + rounded > memory.bytes) {
         fault(FaultKind::RuntimeFault, "InitBuffer", "%s overflow: %llu bytes asked for, %llu of %u already taken; use a smaller tile or fewer buffers",
-              memory_name(space), static_cast<unsigned long long>(rounded), static_cast<unsigned long long>(memory.used_bytes),
-              memory.bytes);
+              memory_name(space), static_cast<unsigned long long>(rounded), static_cast<unsigned long long>(taken), memory.bytes);
     }
     uint8_t *base = memory.base + memory.used_bytes;
     memory.used_bytes += rounded;

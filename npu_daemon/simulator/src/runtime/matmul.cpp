@@ -193,6 +193,7 @@ Sum *sums_of(MatmulState &state) {
         if (sums.size() < elements) {
             kernel_objects().take("Matmul", (elements - sums.size()) * sizeof(Sum));
             std::vector<Sum>(elements).swap(sums);
+            forget_sums(sums);
         }
         return sums.data();
     };
@@ -203,6 +204,7 @@ Sum *sums_of(MatmulState &state) {
 template <typename Sum>
 void iterate_sums(MatmulState &state, const ResultBlock &block, bool accumulate) {
     Sum *const sums = sums_of<Sum>(state);
+    take_l0c(state);
     const size_t row = state.blocks.base.n;
     if (!accumulate) start_sums(state, block, sums, row);
     multiply(state, block, sums, row);
@@ -212,7 +214,8 @@ void iterate_sums(MatmulState &state, const ResultBlock &block, bool accumulate)
 // scheduler_norm_base.h): the operands may hold other numbers when they are multiplied again.
 void restart(MatmulState &state) {
     state.next_block = 0;
-    forget_l1(state);
+    state.l1_bytes = 0;
+    state.forget_l1();
 }
 
 bool advance(MatmulState &state, bool accumulate) {
@@ -221,9 +224,16 @@ bool advance(MatmulState &state, bool accumulate) {
         return false;
     }
     const ResultBlock block = block_at(state, state.next_block);
-    if (state.next_block == 0) send_operands(state);
+    state.remembers_parts = true;
+    if (state.next_block == 0) {
+        take_l1(state);
+        send_and_remember(state);
+    } else {
+        check_sent(state);
+    }
     ++state.next_block;
     on_cube(state, MatmulWait::Never, [&] { trace_multiplication(state, block, accumulate); });
+    if (state.next_block == block_count(state)) state.l1_bytes = 0;
     integers(state) ? iterate_sums<int32_t>(state, block, accumulate) : iterate_sums<float>(state, block, accumulate);
     return true;
 }
@@ -231,7 +241,8 @@ bool advance(MatmulState &state, bool accumulate) {
 constexpr uint32_t kMostObjects = 4096;     // of a block at a time
 
 uint64_t kept_bytes(const MatmulState &state) {
-    return sizeof state + state.sums.size() * sizeof(float) + state.integer_sums.size() * sizeof(int32_t);
+    const uint64_t sent = state.sent_a.size() + state.sent_b.size() + state.sent_bias.size();
+    return sizeof state + state.sums.size() * sizeof(float) + state.integer_sums.size() * sizeof(int32_t) + sent;
 }
 
 MatmulState &state_of(uint32_t object) {
@@ -326,6 +337,9 @@ void multiply_all(MatmulState &state, const MatmulTarget &target, MatmulWait wai
     if (served_by_first(state)) return await_result(state, wait);
     require_operands(state, "IterateAll");
     bind_extents(state);
+    state.forget_l1();
+    state.remembers_parts = false;
+    take_l1(state);
     send_operands(state);
     on_cube(state, wait, [&] {
         MatmulTarget place = target;

@@ -125,7 +125,7 @@ void MatmulState::take(const char *call, const MatmulProblem &problem) {
     check_types(call, problem);
     check_extents(call, problem);
     check_plan(call, problem);
-    if (!shares_l1(*this, problem)) forget_l1(*this);
+    if (!shares_l1(*this, problem)) forget_l1();
     static_cast<MatmulProblem &>(*this) = problem;
     a.fractal_columns = fractal_columns(a.type, false);
     b.fractal_columns = fractal_columns(b.type, false);

@@ -59,22 +59,28 @@ void preload(const MatmulState &state, const ResultBlock &block, OperandPath &le
     if (state.preload == MatmulPreload::Columns && n < single.n) right.bring_ahead({n, std::min(base.n, single.n - n)});
 }
 
-// Bias of the columns of a block: to L1 unless it lies there, and on to the bias table.
-void trace_bias(const MatmulState &state, const ResultBlock &block, uint32_t l1_address) {
-    if (!state.has_bias) return;
+// Bias of the columns of a block: to L1 unless it lies there, and on to the bias table, by a buffer of its own in each, as in the published
+// source (c1_buffer.h, c2_buffer.h).
+void trace_bias(MatmulState &state, const ResultBlock &block, uint32_t l1_address) {
     const MatrixPart part{0, block.n, 1, block.columns};
     const Bursts bursts = bursts_of(state.bias, part);
     const uint32_t bytes = align_up(bursts.bytes, 64);
     Record on = copy_record(Op::CopyL1ToBias, state.bias, {1, bytes, bytes});
     const Operand table = local(Space::BiasTable, 0, bytes), in_l1 = local(Space::L1, l1_address, bytes);
-    if (state.bias.space == Space::L1) {
+    const bool kernels_own = state.bias.space == Space::L1;
+    if (kernels_own) {
         on.flag_id |= kKernelsL1;
-        return emit(on, {table, kernels_l1_operand(state.bias, part)});
+    } else {
+        const bool in_gm = state.bias.space == Space::Gm;
+        const Operand origin = in_gm ? gm_operand("Matmul bias", state.bias, part, bursts, false) : mailbox_operand(bursts.bytes);
+        begin_filling(state.bias_emptied, Pipe::MTE2, Pipe::MTE1, kBiasFlag);
+        emit(copy_record(Op::CopyGmToL1, state.bias, bursts), {in_l1, origin});
+        end_filling(Pipe::MTE2, Pipe::MTE1, kBiasFlag);
     }
-    const bool in_gm = state.bias.space == Space::Gm;
-    const Operand origin = in_gm ? gm_operand("Matmul bias", state.bias, part, bursts, false) : mailbox_operand(bursts.bytes);
-    emit(copy_record(Op::CopyGmToL1, state.bias, bursts), {in_l1, origin});
-    emit(on, {table, in_l1});
+    begin_filling(state.bias_table_emptied, Pipe::MTE1, Pipe::M, kBiasTableFlag);
+    emit(on, {table, kernels_own ? kernels_l1_operand(state.bias, part) : in_l1});
+    end_filling(Pipe::MTE1, Pipe::M, kBiasTableFlag);
+    if (!kernels_own) end_emptying(state.bias_emptied, Pipe::MTE2, Pipe::MTE1, kBiasFlag);
 }
 
 // Parameters of the columns of a block (SetQuantVector): to L1, and on to the fixpipe buffer, one after the other as in the
@@ -102,15 +108,6 @@ Operand result_operand(const BlockPlace &place, const Bursts &bursts) {
         }
         default: return mailbox_operand(bursts.count * bursts.bytes);
     }
-}
-
-// Both operands and the bias have to have room side by side.
-void check_l1(const MatmulState &state, uint64_t operands_bytes) {
-    const uint64_t needed = operands_bytes + (state.has_bias ? uint64_t{align_up(state.blocks.base.n, kFractalRows)} * sizeof(float) : 0);
-    const uint64_t room = launch_shape().memory_bytes[static_cast<uint32_t>(Space::L1)];
-    if (room == 0 || needed <= room) return;
-    fault(FaultKind::RuntimeFault, "Matmul", "the plan keeps %llu bytes of both operands and the bias in L1 (depthA1, depthB1, baseM, baseN, baseK), which has "
-          "%llu: use smaller depths", static_cast<unsigned long long>(needed), static_cast<unsigned long long>(room));
 }
 
 // A copy between the unified buffer of the running vector core and where it meets its cube core in global memory.
@@ -168,22 +165,17 @@ BlockPlace place_of(const MatmulState &state, const ResultBlock &block, const Ma
     return place;
 }
 
-void forget_l1(MatmulState &state) {
-    for (L1Cache *cache : {&state.cache_a, &state.cache_b}) {
-        std::fill(std::begin(cache->parts), std::end(cache->parts), 0);
-        cache->next = 0;
-        cache->resident_rows = 0;
-    }
+// Both operands and the bias lie side by side.
+uint64_t l1_bytes_of(MatmulState &state) {
+    const OperandPath left(state, true, 0), right(state, false, left.l1_end());
+    return right.l1_end() + (state.has_bias ? uint64_t{align_up(state.blocks.base.n, kFractalRows)} * sizeof(float) : 0);
 }
 
 void trace_multiplication(MatmulState &state, const ResultBlock &block, bool accumulate) {
-    OperandPath left(state, true, state.l1_offset), right(state, false, left.l1_end());
-    check_l1(state, right.l1_end());
+    OperandPath left(state, true, 0), right(state, false, left.l1_end());
     const OperandRows rows{block.m, block.rows}, columns{block.n, block.columns};
-    if (!accumulate) {
-        ++state.turn_c;
-        trace_bias(state, block, static_cast<uint32_t>(right.l1_end()));
-    }
+    const bool biased = state.has_bias && !accumulate;
+    if (!accumulate) ++state.turn_c;
     left.begin_block(rows);
     right.begin_block(columns);
     const uint32_t rounds = ceil_div(state.single.k, state.blocks.base.k), first = first_round(state, rounds);
@@ -191,6 +183,7 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
         const uint32_t round = (first + done) % rounds;
         left.bring(rows, round);
         right.bring(columns, round);
+        if (done == 0 && biased) trace_bias(state, block, static_cast<uint32_t>(right.l1_end()));
         if (done == 0) preload(state, block, left, right);
         const uint32_t half = state.turn_a % l0_halves(state);
         begin_filling(state.l0_emptied[half], Pipe::MTE1, Pipe::M, kL0Flag + half);
@@ -201,6 +194,7 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
         right.release(round);
         const uint32_t k = std::min(state.blocks.base.k, state.single.k - round * state.blocks.base.k);
         trace_mmad(state, block, k, done + 1 == rounds, a, b);
+        if (done == 0 && biased) end_emptying(state.bias_table_emptied, Pipe::MTE1, Pipe::M, kBiasTableFlag);
         end_emptying(state.l0_emptied[half], Pipe::MTE1, Pipe::M, kL0Flag + half);
     }
 }

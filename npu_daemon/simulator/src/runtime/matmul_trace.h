@@ -1,5 +1,9 @@
 // What a multiplication makes a cube core do, block by block.
 #pragma once
+#include <cstring>
+#include <vector>
+
+#include "asim/machine/rerun.h"
 #include "asim/semantics/matmul_state.h"
 
 namespace asim {
@@ -25,6 +29,19 @@ struct BlockPlace {
 };
 BlockPlace place_of(const MatmulState &state, const ResultBlock &block, const MatmulTarget &target);
 
+// Bytes of L1 that the plan takes. `take_l1` faults if they do not fit beside what else the kernel keeps there.
+uint64_t l1_bytes_of(MatmulState &state);
+void take_l1(MatmulState &state);
+
+// The object has a block in L0C. Those of other objects are lost if there is no room for all of them.
+void take_l0c(const MatmulState &state);
+
+// Sums that nobody has begun hold what memory does that was never written.
+template <typename Sum>
+void forget_sums(std::vector<Sum> &sums) {
+    std::memset(static_cast<void *>(sums.data()), rerun().poison, sums.size() * sizeof(Sum));
+}
+
 // Traces of the running core: operands of a block and its multiplications; its way out of L0C.
 void trace_multiplication(MatmulState &state, const ResultBlock &block, bool accumulate);
 void trace_result(MatmulState &state, const ResultBlock &block, const BlockPlace &place, AtomicMode atomic);
@@ -32,6 +49,8 @@ void trace_result(MatmulState &state, const ResultBlock &block, const BlockPlace
 // meet in global memory, and a result that comes back there.
 void send_operands(const MatmulState &state);
 void receive_result(const BlockPlace &place);
-void forget_l1(MatmulState &state);
+// Likewise, where the kernel's own code runs between blocks: what it sends has to stay as it is until the last one.
+void send_and_remember(MatmulState &state);
+void check_sent(MatmulState &state);
 
 }  // namespace asim

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "asim/check/check.h"
 #include "asim/machine/fault.h"
@@ -194,6 +195,14 @@ void read_part(const StoredMatrix &matrix, const MatrixPart &part, float *target
 
 void read_part(const StoredMatrix &matrix, const MatrixPart &part, int32_t *target, size_t target_row, bool exchange) {
     read_numbers(matrix, part, target, target_row, exchange);
+}
+
+std::vector<uint8_t> bytes_of(const StoredMatrix &matrix, const MatrixPart &part) {
+    std::vector<uint8_t> bytes;
+    for_each_run(matrix, part, [&](const uint8_t *run, uint32_t, uint32_t, uint32_t length) {
+        bytes.insert(bytes.end(), run, run + (uint64_t{length} * type_bits(matrix.type) + 7) / 8);
+    });
+    return bytes;
 }
 
 void write_part(const StoredMatrix &matrix, const MatrixPart &part, const float *sums, size_t sums_row, const ResultStore &store) {

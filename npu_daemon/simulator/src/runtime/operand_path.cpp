@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "asim/machine/fault.h"
 #include "asim/trace/writer.h"
 #include "matmul_trace.h"
 #include "matrix_copies.h"
@@ -152,7 +153,10 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     const OperandRows copied = copied_with(rows);
     const uint64_t name = (uint64_t{copied.first} << 32 | part) + 1;
     const uint32_t known = find(name);
-    if (known != kNone) return known;
+    if (known != kNone) {
+        check_unchanged(copied, part, known);
+        return known;
+    }
     const uint32_t place = next_place(part), buffer = place < cache_.resident ? 0 : place;
     cache_.parts[place] = name;
     if (lies_in_l1()) return place;
@@ -160,15 +164,29 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     count_scalar(ScalarClass::Block, kCopyScalarBlocks);
     begin_filling(cache_.emptied[buffer], Pipe::MTE2, Pipe::MTE1, l1_flag(buffer));
     copy_to_l1(copied, part, l1_address(place));
+    if (remembers()) cache_.held[place] = bytes_of(matrix_, copied_part(copied, part));
     set_buffer_flag(Pipe::MTE2, Pipe::MTE1, l1_flag(place));
     cache_.copying[place] = true;
     cache_.resident_filled |= place < cache_.resident;
     return place;
 }
 
+// Values are those of global memory when a block is multiplied: of a part that is in L1 they have to be those that were copied.
+void OperandPath::check_unchanged(const OperandRows &copied, uint32_t part, uint32_t place) const {
+    if (!remembers() || bytes_of(matrix_, copied_part(copied, part)) == cache_.held[place]) return;
+    fault(FaultKind::RuntimeFault, "Iterate",
+          "the %s operand has changed in global memory since the library copied it to L1, from where it is multiplied again: change it after "
+          "the last block, or begin anew with SetTensor%s",
+          left_ ? "left" : "right", left_ ? "A" : "B");
+}
+
+MatrixPart OperandPath::copied_part(const OperandRows &rows, uint32_t part) const {
+    return stored(rows, part * step_ * state_.blocks.base.k, k_extent(part * step_, step_));
+}
+
 void OperandPath::copy_to_l1(const OperandRows &rows, uint32_t part, uint64_t address) {
-    const uint32_t k0 = part * step_ * state_.blocks.base.k, k = k_extent(part * step_, step_);
-    const MatrixPart copied = stored(rows, k0, k);
+    const uint32_t k = k_extent(part * step_, step_);
+    const MatrixPart copied = copied_part(rows, part);
     const bool in_gm = matrix_.space == Space::Gm;
     const Bursts bursts = bursts_of(matrix_, copied, in_gm);
     const Operand origin = in_gm ? gm_operand("Matmul", matrix_, copied, bursts, false) : mailbox_operand(bursts.count * bursts.bytes);

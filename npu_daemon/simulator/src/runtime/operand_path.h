@@ -6,9 +6,11 @@
 
 namespace asim {
 
-// Flags of the library's buffers: parts in L1 of either operand, then the halves of L0.
+// Flags of the library's buffers: parts in L1 of either operand, the halves of L0, and the bias.
 constexpr uint32_t kL1Flag = 2 * kCallFlag;
 constexpr uint32_t kL0Flag = kL1Flag + 2 * L1Cache::kMostParts;
+constexpr uint32_t kBiasFlag = kL0Flag + 2;             // of the bias in L1
+constexpr uint32_t kBiasTableFlag = kBiasFlag + 1;
 
 // A buffer that one pipe fills and another empties: the next filling waits for the latest emptying.
 inline void begin_filling(bool &emptied, Pipe filler, Pipe reader, uint32_t flag) {
@@ -60,6 +62,7 @@ private:
     static constexpr uint32_t kNone = ~0u;
 
     bool one_by_one() const { return state_.one_block_a_copy; }
+    bool remembers() const { return state_.remembers_parts && matrix_.space == Space::Gm; }
     bool lies_in_l1() const { return matrix_.space == Space::L1; }  // by the kernel's own copies, or as the result of a product
     uint32_t rounds() const;
     uint32_t k_extent(uint32_t k_block, uint32_t blocks) const;
@@ -75,6 +78,8 @@ private:
     uint32_t next_place(uint32_t part);
     uint32_t in_l1(const OperandRows &rows, uint32_t part);
     void await_copy(uint32_t place);
+    MatrixPart copied_part(const OperandRows &rows, uint32_t part) const;
+    void check_unchanged(const OperandRows &copied, uint32_t part, uint32_t place) const;
     void copy_to_l1(const OperandRows &rows, uint32_t part, uint64_t address);
 
     MatmulState &state_;

@@ -117,6 +117,7 @@ uint8_t *allocate_buffer(Space space, uint32_t bytes) {
 void reset_buffers() {
     block().ub_used_bytes = 0;
     block().buffer_ends.clear();
+    if (block().objects) block().objects->release_l1();
     reset_local();
 }
 

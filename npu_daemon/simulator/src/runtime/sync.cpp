@@ -67,10 +67,10 @@ uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
           event_id, name(source), name(target));
 }
 
-// Which parts of its cache line an access touches; what lies beyond the line is left out.
+// Which parts of its cache line an access touches.
 uint32_t line_parts(uint64_t address, uint32_t bytes) {
     const uint64_t first = address % kScalarLineBytes;
-    const uint64_t last = std::min<uint64_t>(first + bytes, kScalarLineBytes) - 1;
+    const uint64_t last = first + bytes - 1;
     const uint64_t up_to_last = ~0ull >> (63 - last / kLinePartBytes);
     return static_cast<uint32_t>(up_to_last & ~0ull << first / kLinePartBytes);
 }
@@ -105,7 +105,7 @@ ScalarClass class_of_access(Space space, bool write) {
 
 // Folds accesses to the same cache lines into one record each, which is paid once and tells all the bytes touched. `how` is
 // the record's flag_id.
-void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
+void trace_in_line(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
     Block &self = block();
     count_scalar(class_of_access(space, write), 1);
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
@@ -120,6 +120,13 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uin
     if (key == known.key) return add_line_parts(known.place, parts);
     emit(scalar_record(bytes, write, how), {Operand{address, static_cast<uint64_t>(space), bytes, parts}});
     known = {key, last_operand_place()};
+}
+
+// An access that reaches into the next line is one of each.
+void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
+    const auto first = static_cast<uint32_t>(std::min<uint64_t>(bytes, kScalarLineBytes - address % kScalarLineBytes));
+    trace_in_line(address, space, first, write, how);
+    if (first < bytes) trace_in_line(address + first, space, bytes - first, write, how);
 }
 
 }  // namespace
@@ -275,10 +282,15 @@ void *native_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
     return pointer;
 }
 
+void clean_whole_cache() {
+    Record record{};
+    record.op = Op::CleanCache;
+    emit(record, {});
+}
+
 void clean_cache(const void *address) {
     Record record{};
     record.op = Op::CleanCache;
-    if (address == nullptr) return emit(record, {});
     const uint64_t line = checked_gm("DataCacheCleanAndInvalid", address, 1, false);
     emit(record, {Operand{line, static_cast<uint64_t>(Space::Gm), 1, 0}});
 }

@@ -88,7 +88,8 @@ __aicore__ inline void CrossCoreWaitFlag(uint16_t flagId) {
 
 template <typename T, CacheLine line>
 __aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor) {
-    asim::clean_cache(line == CacheLine::ENTIRE_DATA_CACHE ? nullptr : tensor.GetPhyAddr());
+    if (line == CacheLine::ENTIRE_DATA_CACHE) asim::clean_whole_cache();
+    else asim::clean_cache(tensor.GetPhyAddr());
 }
 template <typename T, CacheLine line, DcciDst destination>
 __aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor) {

@@ -30,6 +30,16 @@ public:
     void take(const char *call, uint64_t bytes);
     void give_back(uint64_t bytes);
 
+    // Bytes of L1 that Matmul objects take.
+    uint64_t l1_bytes() const {
+        uint64_t bytes = 0;
+        for (const std::unique_ptr<MatmulState> &matmul : matmuls) bytes += matmul ? matmul->l1_bytes : 0;
+        return bytes;
+    }
+
+    // The TPipe that Matmul objects have taken L1 from begins anew.
+    void release_l1();
+
 private:
     uint64_t taken_bytes_ = 0;
 };

@@ -28,7 +28,8 @@ ASIM_API void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag);
 // Blocks the core until the flag's counter is not zero, and takes one from it.
 ASIM_API void cross_core_wait(uint32_t flag);
 
-// Writes the line of the data cache that holds the address back to global memory, from there on; all of them for null.
+// Writes the line of the data cache that holds the address back to global memory, from there on; or all of them.
 ASIM_API void clean_cache(const void *address);
+ASIM_API void clean_whole_cache();
 
 }  // namespace asim

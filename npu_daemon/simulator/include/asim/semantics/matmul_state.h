@@ -3,7 +3,9 @@
 // Results come from whole blocks of the matrices at once. What a cube core would be told (copies to L1 and L0, multiplications of
 // base blocks, copies out of L0C) goes into its trace block by block, as the plan says.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "asim/semantics/matmul.h"
@@ -24,6 +26,13 @@ struct L1Cache {
     uint64_t parts[kMostParts] = {};    // 0 for none
     bool emptied[kMostParts] = {};      // MTE1 has raised the flag that it is done with the part
     bool copying[kMostParts] = {};      // MTE1 has not waited for the copy of it
+    std::vector<uint8_t> held[kMostParts];  // what a part held when it was copied, where the kernel goes on before it is used again
+
+    void forget() {
+        std::fill(std::begin(parts), std::end(parts), 0);
+        next = resident_rows = 0;
+        for (std::vector<uint8_t> &bytes : held) std::vector<uint8_t>().swap(bytes);
+    }
 };
 
 struct MatmulState : MatmulProblem {
@@ -37,12 +46,21 @@ struct MatmulState : MatmulProblem {
     std::vector<int32_t> integer_sums;  // likewise, of integers
     // the trace
     L1Cache cache_a, cache_b;
-    uint32_t l1_offset = 0;
+    std::vector<uint8_t> sent_a, sent_b, sent_bias;     // what operands in the unified buffer held when they were sent
+    uint64_t l1_bytes = 0;              // that its plan takes, from the first block of a product to the last
+    bool remembers_parts = false;       // the kernel's own code runs between blocks
+    bool bias_emptied = false;          // MTE1 has raised the flag that it is done with the bias in L1
+    bool bias_table_emptied = false;    // likewise the cube with the bias table
     uint32_t turn_a = 0, turn_b = 0, turn_c = 0;
     bool l0_emptied[2] = {};            // likewise the cube with a half of L0A and L0B
 
     // Takes over what the kernel says, if the chip can do it: a fault with the call's name if not.
     void take(const char *call, const MatmulProblem &problem);
+    // Operands are copied to L1 again.
+    void forget_l1() {
+        cache_a.forget();
+        cache_b.forget();
+    }
 };
 
 // A fault if a result cannot go there.

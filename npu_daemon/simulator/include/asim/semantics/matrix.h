@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "asim/semantics/stored_matrix.h"
 
@@ -28,6 +29,9 @@ uint64_t checked_part(const char *call, const StoredMatrix &matrix, const Matrix
 // Copies a part into `target`, rows `target_row` elements apart, or with rows and columns exchanged.
 void read_part(const StoredMatrix &matrix, const MatrixPart &part, float *target, size_t target_row, bool exchange);
 void read_part(const StoredMatrix &matrix, const MatrixPart &part, int32_t *target, size_t target_row, bool exchange);
+
+// The bytes of a part, to be compared with what it holds later.
+std::vector<uint8_t> bytes_of(const StoredMatrix &matrix, const MatrixPart &part);
 
 struct ResultStore {
     Requantisation quantisation;

@@ -18,6 +18,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
 _FIXED = re.compile(rb"\bconst(?:expr)?\b")
 _FACTORS = ("2", "4", "8")
+_WRITTEN_AS_ONE = {"corenum": ("core", "num"), "blockdim": ("block", "dim"), "blocknum": ("block", "num")}
 _DERIVED = re.compile(r"\b(?:\w*tile\w*|\w*chunk\w*|ubPart\w*)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"[\dxXa-fA-FuUlL\s()*/+-]*\d[\dxXa-fA-FuUlL\s()*/+-]*")
 
@@ -60,8 +61,12 @@ class Constant:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of the name in lower case: ``TILE_LENGTH`` and ``tileLength`` both give tile, length."""
-        return tuple(word.lower() for word in _WORD.findall(self.name))
+        """Words of the name in lower case: ``TILE_LENGTH`` and ``tileLength`` both give tile, length.
+
+        So do those of cores and blocks that are written as one: ``CORENUM`` gives core, num.
+        """
+        words = (word.lower() for word in _WORD.findall(self.name))
+        return tuple(part for word in words for part in _WRITTEN_AS_ONE.get(word, (word,)))
 
     @property
     def literal(self) -> int | None:

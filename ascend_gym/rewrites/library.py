@@ -14,6 +14,7 @@ from ascend_gym.rewrites import (
     cores,
     events,
     fusion,
+    hand_over,
     hoisting,
     keys,
     loads,
@@ -34,7 +35,7 @@ from ascend_gym.rewrites.rule import Choice, Rule, Site, View
 
 _TILING = (tiling, cores, core_parts, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
-_PIPELINING = (buffers, barriers, events, placement, tails, passes, loads, tiling_data)
+_PIPELINING = (buffers, barriers, events, hand_over, placement, tails, passes, loads, tiling_data)
 _COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls, reductions)
 _ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, memory)
 

@@ -23,6 +23,7 @@ _QUALIFIERS = re.compile(
     rb"|inout_pipe|aiv|aic|cube|vector|simt_vf|simd_callee)__\b(?:\((?:MTE[123]|[A-Z])\))?"
 )
 _LAUNCH = re.compile(rb"<<<.*?>>>", re.DOTALL)
+_TEMPLATE = re.compile(r"(?<=[.>:])\s*template\s+")
 _BARE_CONDITION = re.compile(rb"\bASCEND_IS_(?:AIV|AIC|NOT_AIV|NOT_AIC)\b")
 
 
@@ -180,7 +181,8 @@ class Call:
 
     Attributes:
         name: last name of the callee, without scope, object and template arguments.
-        callee: text of the callee up to and including ``name``: ``AscendC::Muls``, ``pipe.InitBuffer``.
+        callee: text of the callee up to and including ``name``, without the word ``template``:
+            ``AscendC::Muls``, ``pipe.InitBuffer``.
         template: template arguments with their brackets; empty if there are none.
         is_method: whether it is called on an object.
         arguments: argument nodes.
@@ -275,7 +277,7 @@ def _read_call(source: Source, node: Node) -> Call | None:
     parent = node.parent
     return Call(
         name=source.text_of(name),
-        callee=source.data[function.start_byte : name.end_byte].decode(),
+        callee=_TEMPLATE.sub("", source.data[function.start_byte : name.end_byte].decode()),
         template=source.text_of(template) if template else "",
         is_method=function.type == "field_expression",
         arguments=arguments,
@@ -289,6 +291,8 @@ def _last_name(function: Node) -> tuple[Node, Node | None] | None:
     """Return the name node of a callee and its template arguments."""
     if function.type in ("identifier", "field_identifier"):
         return function, None
+    if function.type == "dependent_name":  # ``queue.template DeQue<T>``
+        return _last_name(function.named_children[-1]) if function.named_children else None
     if function.type in ("template_function", "template_method"):
         name, template = function.child_by_field_name("name"), function.child_by_field_name("arguments")
         return (name, template) if name is not None else None

@@ -56,6 +56,7 @@ SUBJECTS = [
     ("rms_norm", "block_reduction", "ReduceSum", ()),
     ("rms_norm", "load_ahead", "Load", ()),
     ("exp", "narrowing", "Cast", ()),
+    ("in_place", "copy_out_wait", "queue", ()),
     ("foreach_add", "tiling_data_in_place", "GET_TILING_DATA", ()),
     ("scalar_motifs", "loop_unrolling", "this->n", ()),
     ("scalar_motifs", "prefetch", "row", ()),

@@ -65,6 +65,7 @@ _STATEMENTS = (
     "AscendC::ReduceSum(d, t, w, n);",
     "AscendC::ReduceMax(d, a, workBuf.Get<float>(), n);",
     "q.FreeTensor(t);",
+    "e.FreeTensor(t);",
     "o.EnQue(t);",
     "AscendC::LocalTensor<float> z = p.AllocTensor<float>();",
     "AscendC::SetFlag<AscendC::HardEvent::V_S>(EVENT_ID1);\nAscendC::WaitFlag<AscendC::HardEvent::V_S>(EVENT_ID1);",
@@ -91,6 +92,7 @@ def _candidate(body, count):
     tensors = "".join(f", const AscendC::LocalTensor<float>& {name}" for name in "abcdw")
     kernel = (
         f"constexpr int32_t BUFFER_NUM = {count};\nclass K {{\n"
+        f"    AscendC::TQue<AscendC::QuePosition::VECOUT, 1> e;\n"
         f"    void Init() {{ pipe.InitBuffer(q, {count}, 64); pipe.InitBuffer(workBuf, 64); }}\n"
         "    void CopyIn(uint32_t o, uint32_t rest)\n    {\n        uint32_t x = o;\n        x++;\n"
         "        AscendC::LocalTensor<float> y = q.AllocTensor<float>();\n    }\n"

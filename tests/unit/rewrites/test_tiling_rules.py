@@ -111,6 +111,7 @@ TILINGS = [
     ("split_alignment", "constexpr int ALIGN_ELEMS = 0x20;\n", "constexpr int ALIGN_ELEMS = 512;\n"),
     ("ub_reserve", "constexpr int UB_RESERVED_BYTE = 1024;\n", "constexpr int UB_RESERVED_BYTE = 512;\n"),
     ("block_dim", "constexpr uint32_t BLOCK_DIM = 20;\n", "constexpr uint32_t BLOCK_DIM = 48;\n"),
+    ("block_dim", "constexpr int CORENUM = 1;\n", "constexpr int CORENUM = 48;\n"),
     ("block_dim", "void f() { context->SetBlockDim(8); }\n", "void f() { context->SetBlockDim(48); }\n"),
 ]
 

@@ -181,6 +181,24 @@ def test_between_no_effect_and_a_loss_lies_a_threshold():
     assert weight(4096) > before > weight(16384)
 
 
+def test_between_the_present_number_and_one_that_lost_there_is_more_hope_than_beyond_one_without_effect():
+    lost, in_vain = Run(SPEC), Run(SPEC)
+    lost.attempt("tile_size", 120.0, old="LENGTH = 1024", new="LENGTH = 8192")
+    in_vain.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 2048")
+    changes = frozenset(
+        {"-constexpr uint32_t TILE_LENGTH = 1024;", "+constexpr uint32_t TILE_LENGTH = 4096;"}
+    )
+    assert Axes(lost.attempts).weight(place_of(changes)) > 1.0
+    assert Axes(in_vain.attempts).weight(place_of(changes)) < 1.0
+
+
+def test_beyond_a_number_of_the_kernel_without_effect_there_is_none():
+    run = Run(make_spec(tiling=TILING, kernel="constexpr int32_t BUFFER_NUM = 1;\n"))
+    run.attempt("buffer_count", 100.0, old="BUFFER_NUM = 1", new="BUFFER_NUM = 2")
+    changes = frozenset({"-constexpr int32_t BUFFER_NUM = 1;", "+constexpr int32_t BUFFER_NUM = 3;"})
+    assert Axes(run.attempts).weight(place_of(changes)) < 0.05
+
+
 def test_what_had_no_effect_is_in_doubt_once_another_number_of_the_host_is_another():
     run = Run(SPEC)
     run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")

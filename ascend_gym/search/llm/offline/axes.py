@@ -30,9 +30,10 @@ _KNOWN_BETTER = 2.0  # under another version; the rest may have changed
 _BEYOND_A_LOSS = 0.05
 _BEYOND_NO_EFFECT = 0.3  # a threshold may lie farther out
 _BEFORE_NO_EFFECT = 0.02
+_UNUSED = 0.02  # beyond a number of the kernel without effect: nothing seems to depend on it
 _BRACKETED = 1.5  # between one without effect and one that lost: a threshold lies there
 _ONWARDS = 2.0
-_AROUND = 0.7  # between numbers that lost
+_AROUND = 1.5  # between the present numbers and ones that lost
 _FINER = 0.3  # round numbers first
 
 
@@ -43,12 +44,15 @@ class Axes:
         """Read the attempts, in order."""
         self._gains: dict[Axis, dict[Numbers, float]] = defaultdict(dict)
         self._of_host: dict[Axis, Numbers] = {}  # the present numbers of those that tiling rules change
+        self._of_kernel: set[Axis] = set()  # those that other rules change
         for attempt in attempts:
             place = place_of(attempt.changes)
             gain = _FAILED if attempt.failed else attempt.gain
             if place is not None and gain is not None:
                 self._note(place, gain)
-                if attempt.is_of_numbers and attempt.rules[0] in _HOST_RULES:
+                if attempt.is_of_numbers and attempt.rules[0] not in _HOST_RULES:
+                    self._of_kernel.add(place.axis)
+                elif attempt.is_of_numbers:
                     self._of_host[place.axis] = place.wanted if attempt.kept else place.present
                     if attempt.kept and gain > _TELLING_GAIN:
                         self._doubt_no_effect(place.axis)
@@ -79,7 +83,8 @@ class Axes:
         """Return how promising a step is; ``None`` where nothing was tried along its axis.
 
         Numbers that were tried are known. Beyond numbers that lost, or that failed, more is lost; up to ones
-        without effect there is none; where the way back lost there may be more to gain.
+        without effect there is none, nor beyond them in the kernel, where nothing seems to depend on them;
+        where the way back lost there may be more to gain.
         """
         gains = self._gains.get(place.axis) if place is not None else None
         if place is None or not gains:
@@ -87,15 +92,22 @@ class Axes:
         present = gains.get(place.present, 0.0)
         if place.wanted in gains:
             return _KNOWN_BETTER if gains[place.wanted] > present + SEEN else _KNOWN_WORSE
-        return _untried(place, {numbers: gain - present for numbers, gain in gains.items()})
+        further = _UNUSED if place.axis in self._of_kernel else _BEYOND_NO_EFFECT
+        return _untried(place, {numbers: gain - present for numbers, gain in gains.items()}, further)
 
     def tried(self, axis: Axis) -> Iterable[Numbers]:
         """Return the numbers that were tried along an axis."""
         return self._gains.get(axis, {}).keys()
 
 
-def _untried(place: Place, gains: Mapping[Numbers, float]) -> float:
-    """Return how promising numbers are that were not tried, from gains over the present ones."""
+def _untried(place: Place, gains: Mapping[Numbers, float], further: float) -> float:
+    """Return how promising numbers are that were not tried, from gains over the present ones.
+
+    Args:
+        place: where they are.
+        gains: natural logarithms, by the numbers that were tried.
+        further: how promising numbers are beyond one without effect.
+    """
     here, there = size_of(place.present), size_of(place.wanted)
     away = {size_of(numbers) - here: gain for numbers, gain in gains.items() if numbers != place.present}
     ahead = {abs(size): gain for size, gain in away.items() if size * (there - here) > 0}
@@ -106,7 +118,7 @@ def _untried(place: Place, gains: Mapping[Numbers, float]) -> float:
     if any(abs(gain) <= SEEN for gain in outside):
         return _BEFORE_NO_EFFECT
     if inside:
-        return _BRACKETED if outside and min(outside) < -SEEN else _BEYOND_NO_EFFECT
+        return _BRACKETED if outside and min(outside) < -SEEN else further
     if outside:
         return _AROUND
     behind = [gain for size, gain in away.items() if size * (there - here) < 0]

@@ -12,7 +12,7 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Side
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
-from ascend_gym.search.llm.offline.axes import Axes
+from ascend_gym.search.llm.offline.axes import Axes, without_doubtful
 from ascend_gym.search.llm.offline.combining import at_all_places, balanced, combined, exchanged
 from ascend_gym.search.llm.offline.lessons import lessons_of
 from ascend_gym.search.llm.offline.picking import told
@@ -208,6 +208,16 @@ def test_what_had_no_effect_is_in_doubt_once_another_number_of_the_host_is_anoth
     assert Axes(run.attempts).weight(place_of(changes)) < 0.1
     run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
     assert Axes(run.attempts).weight(place_of(changes)) is None
+
+
+def test_a_number_that_is_in_doubt_may_be_tried_again():
+    run = Run(SPEC)
+    run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert without_doubtful(run.attempts) == run.attempts
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
 
 
 def test_what_lost_is_not_in_doubt():

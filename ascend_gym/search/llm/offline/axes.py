@@ -100,6 +100,23 @@ class Axes:
         return self._gains.get(axis, {}).keys()
 
 
+def without_doubtful(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that still tell what would come of them.
+
+    A number of a tiling function that had no effect may have one under another number that gained since.
+    """
+    gained: set[Axis] = set()
+    telling: list[Attempt] = []
+    for attempt in reversed(attempts):
+        place = place_of(attempt.changes) if attempt.is_of_numbers else None
+        of_host = place is not None and attempt.rules[0] in _HOST_RULES
+        if place is None or not of_host or not attempt.without_effect or gained <= {place.axis}:
+            telling.append(attempt)
+        if place is not None and of_host and attempt.kept and (attempt.gain or 0.0) > _TELLING_GAIN:
+            gained.add(place.axis)
+    return telling[::-1]
+
+
 def _untried(place: Place, gains: Mapping[Numbers, float], further: float) -> float:
     """Return how promising numbers are that were not tried, from gains over the present ones.
 

@@ -16,7 +16,14 @@ from ascend_gym.rewrites.evolve_blocks import frozen_parts
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
-from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices, WithNumbers, hopeful, offers_numbers
+from ascend_gym.search.llm.offline.axes import (
+    Axes,
+    NumberedChoices,
+    WithNumbers,
+    hopeful,
+    offers_numbers,
+    without_doubtful,
+)
 from ascend_gym.search.llm.offline.combining import balanced, exchanged
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
@@ -77,7 +84,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
     of_numbers = "fine-tune parameters" in prompt
 
-    untried = Untried(parent, attempts, evidence.element_bytes)
+    untried = Untried(parent, without_doubtful(attempts), evidence.element_bytes)
     numbers = NumberedChoices(Axes(attempts), parent)
     accepts = partial(_is_worth, parent, untried.accepts)
     for steps in chain(balanced(parent, _RULES, untried), exchanged(parent, _RULES, untried)):

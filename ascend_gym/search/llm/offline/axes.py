@@ -100,13 +100,13 @@ class Axes:
         return self._gains.get(axis, {}).keys()
 
 
-def without_doubtful(attempts: Sequence[Attempt]) -> list[Attempt]:
+def without_doubtful(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt]:
     """Return the attempts that still tell what would come of them.
 
     A number of a tiling function that had no effect may have one under another number that gained since.
     """
     gained: set[Axis] = set()
-    telling: list[Attempt] = []
+    telling: list[ShownAttempt] = []
     for attempt in reversed(attempts):
         place = place_of(attempt.changes) if attempt.is_of_numbers else None
         of_host = place is not None and attempt.rules[0] in _HOST_RULES

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,8 +105,13 @@ def character_runs(text: str) -> Iterator[str]:
     """Yield the runs of four characters of each part of a word, its ends marked by blanks."""
     for identifier in _IDENTIFIER.findall(text):
         for part in _PART.findall(identifier):
-            padded = f" {part.lower()} "
-            yield from (padded[at : at + _GRAM_CHARS] for at in range(max(1, len(padded) - _GRAM_CHARS + 1)))
+            yield from _runs_of(part)
+
+
+@lru_cache(maxsize=_MAX_TERMS)  # texts have many words, and few different ones
+def _runs_of(part: str) -> tuple[str, ...]:
+    padded = f" {part.lower()} "
+    return tuple(padded[at : at + _GRAM_CHARS] for at in range(max(1, len(padded) - _GRAM_CHARS + 1)))
 
 
 def _unit_rows(rows: Array) -> Array:

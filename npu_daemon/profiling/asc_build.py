@@ -16,13 +16,14 @@ from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limite
 from npu_daemon.simulator.kernel_ir.compilation import count_program, find_offences
 from npu_daemon.simulator.kernel_ir.device_language import Offence, spells_cast
 from npu_daemon.simulator.own_sources import INCLUDE
-from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
-from npu_daemon.simulator.toolchain import (
-    Toolchain,
+from npu_daemon.simulator.program_compiler import (
     program_bitcode_command,
     program_object_command,
+    program_options,
     program_text_command,
 )
+from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
+from npu_daemon.simulator.toolchain import Toolchain
 
 SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
 _MEMORY_BYTES = 6 * 2**30
@@ -175,7 +176,7 @@ def _compile(
     """
     bitcode, counted = library.with_suffix(".bc"), library.with_suffix(".counted.bc")
     object_file = library.with_suffix(".o")
-    compiler = program_bitcode_command(kind, _unit(program), bitcode.name, [program.folder], program.defines)
+    compiler = _front_end_command(program, kind, bitcode, toolchain)
     assembler = program_object_command(counted.name, object_file.name)
     linker = toolchain.program_link_command(object_file.name, library.name)
     failure = _call_compiler(compiler, library.parent, program, toolchain, timeout_s)
@@ -191,6 +192,21 @@ def _compile(
     )
 
 
+def _front_end_command(
+    program: AscProgram, kind: CoreKind, bitcode: Path, toolchain: Toolchain, *, optimised: bool = True
+) -> list[str]:
+    """Return the call that makes bitcode, with kernels marked where it is not optimised."""
+    return program_bitcode_command(
+        program_options(kind, marked=not optimised),
+        toolchain.program_header(kind, marked=not optimised),
+        _unit(program),
+        bitcode.name,
+        [program.folder],
+        program.defines,
+        optimised=optimised,
+    )
+
+
 def _look(
     program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
@@ -200,9 +216,7 @@ def _look(
     stand is not looked at: it has been compiled without marks.
     """
     bitcode = library.with_suffix(".look.bc")
-    command = program_bitcode_command(
-        kind, _unit(program), bitcode.name, [program.folder], program.defines, optimised=False
-    )
+    command = _front_end_command(program, kind, bitcode, toolchain, optimised=False)
     if _call_compiler(command, library.parent, program, toolchain, timeout_s) is not None:
         return None
     found = find_offences(bitcode, _limits(timeout_s), marked_only=True)

@@ -1,29 +1,35 @@
-"""Reads source places of addresses out of a library's debug information: run as a script of its own.
+"""The program that reads source places of addresses out of a library's debug information.
 
-    python -I -S line_reader.py SITE_PACKAGES LIBRARY ADDRESS...
-
-For each address, a hexadecimal offset in the library, it prints a row ``FILE:LINE`` for the instruction, one
-for each call that was inlined around it, from the innermost, and an empty row. Compilers wrote what it reads,
-but of sources that nobody here trusts: the caller limits its time and memory.
+Compilers wrote what it reads, but of sources that nobody here trusts: it runs confined and with limits. The
+process server of the sandbox loads it once and forks for each reading; nothing here may import more than the
+standard library and pyelftools.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from elftools.elf.elffile import ELFFile
 
 MAX_ROW_CHARS = 1000
 _CODE_TAGS = ("DW_TAG_inlined_subroutine", "DW_TAG_subprogram")
 
 
-def main() -> None:
-    """Print the rows of the addresses in the arguments."""
-    packages, library, *words = sys.argv[1:]
-    sys.path.append(packages)
-    from elftools.elf.elffile import ELFFile
+def main(arguments: Sequence[str]) -> int:
+    """Print, for each address, the rows of its places, and an empty row.
 
+    A row is ``FILE:LINE``: of the instruction, then of each call inlined around it, from the innermost.
+
+    Args:
+        arguments: path of the library, and addresses as hexadecimal offsets in it.
+
+    Returns:
+        The exit status.
+    """
+    library, *words = arguments
     addresses = [int(word, 16) for word in words]
     rows: dict[int, list[str]] = {}
     with open(library, "rb") as stream:
@@ -34,6 +40,8 @@ def main() -> None:
                 _add_rows(dwarf, unit, addresses, rows)
     for address in addresses:
         print("".join(f"{row[-MAX_ROW_CHARS:]}\n" for row in rows.get(address, ())))
+    sys.stdout.flush()
+    return 0
 
 
 def _add_rows(dwarf: Any, unit: Any, addresses: list[int], rows: dict[int, list[str]]) -> None:
@@ -120,4 +128,4 @@ def _file_name(program: Any, index: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

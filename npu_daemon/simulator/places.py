@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
-from npu_daemon.sandbox import Reach, ResourceLimits, python_files, run_limited
+from npu_daemon.sandbox import Preload, Reach, ResourceLimits, run_limited
+from npu_daemon.simulator.task_type import CoreKind
 
 Place = tuple[str | None, int | None]
 """File and line, where they are known."""
@@ -20,7 +21,8 @@ Place = tuple[str | None, int | None]
 PlaceOf = Callable[[Iterable[str]], Place]
 """Picks the place to show from rows ``FILE:LINE``, the innermost first."""
 
-_READER = Path(__file__).with_name("line_reader.py")
+_READER = "npu_daemon.simulator.line_reader"
+_PACKAGE_ROOT = Path(__file__).parents[2]
 # It reads, and waits for nothing: processor time is what limits it, however busy the host is.
 _LIMITS = ResourceLimits(wall_s=120.0, cpu_s=10.0, memory_bytes=2 << 30, file_bytes=0, output_bytes=1 << 18)
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
@@ -28,6 +30,15 @@ _MAX_ADDRESSES = 32
 _MAX_TOGETHER = 512
 _LINE = re.compile(r"[1-9][0-9]{0,8}")
 _OWN_FOLDERS = ("shared/", "op_kernel/", "op_host/")
+
+
+@cache
+def line_reader() -> Preload:
+    """Return the program that reads places."""
+    found = importlib.util.find_spec("elftools")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("pyelftools is missing; install ascend-gym with its dependencies")
+    return Preload(_READER, (_PACKAGE_ROOT, Path(found.origin).parent.parent))
 
 
 def source_rows(frames: str, library: Path | None) -> list[str]:
@@ -63,6 +74,25 @@ def rows_by_frames(frames: Iterable[str], library: Path | None) -> dict[str, lis
     }
 
 
+def places_by_frames(
+    wanted: Collection[tuple[CoreKind, str]], libraries: Mapping[CoreKind, Path], place_of: PlaceOf
+) -> dict[tuple[CoreKind, str], Place]:
+    """Return the places of lists of addresses in the libraries of their kinds of core, where they are known.
+
+    Args:
+        wanted: kinds of core, each with hexadecimal offsets in its library, separated by commas.
+        libraries: what was running, by kind of core.
+        place_of: picks the place to show from rows ``FILE:LINE``, the innermost first.
+    """
+    return {
+        (kind, frames): place_of(rows)
+        for kind in {kind for kind, _ in wanted}
+        for frames, rows in rows_by_frames(
+            [frames for its_kind, frames in wanted if its_kind is kind], libraries.get(kind)
+        ).items()
+    }
+
+
 def own_place(rows: Iterable[str]) -> Place:
     """Return file and line of the innermost row that lies in the operator's own sources."""
     for row in rows:
@@ -76,16 +106,10 @@ def own_place(rows: Iterable[str]) -> Place:
 def _read_rows(addresses: list[str], library: Path) -> str:
     """Return what the reader prints of some addresses: rows of each, and an empty row behind them."""
     outcome = run_limited(
-        [sys.executable, "-I", "-S", str(_READER), str(_packages()), str(library), *addresses],
+        [str(library), *addresses],
         cwd=library.parent,
         limits=_LIMITS,
-        reach=Reach((*python_files(), _READER, _packages(), library), keeps_files=False),
+        reach=Reach((library,), keeps_files=False),
+        preload=line_reader(),
     )
     return outcome.stdout.decode("utf-8", "replace")
-
-
-def _packages() -> Path:
-    found = importlib.util.find_spec("elftools")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("pyelftools is missing; install ascend-gym with its dependencies")
-    return Path(found.origin).parent.parent

@@ -20,7 +20,7 @@ from npu_daemon.sandbox import MemoryFile, ResourceLimits
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.call_names import call_name
 from npu_daemon.simulator.kernel_run import KernelJob
-from npu_daemon.simulator.places import Place, PlaceOf, own_place, source_rows
+from npu_daemon.simulator.places import PlaceOf, own_place, places_by_frames
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
@@ -190,15 +190,17 @@ def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
     """Run the kernel once more and return the accesses with their places in its sources."""
     keys = {f"{access.trace} {access.ordinal}" for access in accesses}
     wanted = "".join(f"locate {key}\n" for key in sorted(keys))
-    places: dict[str, Place] = {}
+    told: dict[str, tuple[CoreKind, str]] = {}
     for row in run.run_again(wanted).splitlines():
         fields = row.split("\t")
-        if len(fields) == 5 and fields[0] == "located" and fields[4] in keys - places.keys():
+        if len(fields) == 5 and fields[0] == "located" and fields[4] in keys - told.keys():
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
-            places[fields[4]] = run.place_of(source_rows(fields[3], run.libraries.get(kind)))
+            told[fields[4]] = kind, fields[3]
+    places = places_by_frames(told.values(), run.libraries, run.place_of)
     located = []
     for access in accesses:
-        file, line = places.get(f"{access.trace} {access.ordinal}", (None, None))
+        frames = told.get(f"{access.trace} {access.ordinal}")
+        file, line = places.get(frames, (None, None)) if frames else (None, None)
         located.append(replace(access, file=file, line=line))
     return located
 

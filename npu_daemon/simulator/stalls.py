@@ -17,7 +17,7 @@ from typing import Any
 
 from ascend_gym.core.records import Stall
 from npu_daemon.simulator.call_names import call_name
-from npu_daemon.simulator.places import Place, PlaceOf, rows_by_frames
+from npu_daemon.simulator.places import Place, PlaceOf, places_by_frames
 from npu_daemon.simulator.task_type import CoreKind
 
 MAX_EVENTS = 100_000
@@ -103,14 +103,8 @@ def _located(
         if len(fields) == 5 and fields[0] == "located" and numbers is not None:
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
             told[int(numbers[1])][int(numbers[2])] = (fields[1], kind, fields[3])
-    everything = [each for block in told.values() for each in block.values()]
-    places = {
-        (kind, frames): place_of(rows)
-        for kind in {kind for _, kind, _ in everything}
-        for frames, rows in rows_by_frames(
-            [frames for _, its_kind, frames in everything if its_kind is kind], libraries.get(kind)
-        ).items()
-    }
+    wanted = [(kind, frames) for block in told.values() for _, kind, frames in block.values()]
+    places = places_by_frames(wanted, libraries, place_of)
     located: dict[int, list[tuple[str, Place]]] = defaultdict(list)
     for number, records in told.items():
         for _, (name, kind, frames) in sorted(records.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -14,24 +15,22 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.wheel import compiler_folder
-from npu_daemon.simulator.compiler import clang, compiler_version, lld
+from npu_daemon.simulator.compiler import compiler_version, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host, precompile_host_header
 from npu_daemon.simulator.kernel_ir.clang import precompile
-from npu_daemon.simulator.kernel_ir.device_language import MARK
 from npu_daemon.simulator.kernel_ir.interface import constant_functions, interface_texts, modules_of
 from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain, prepare_kernel_toolchain
 from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX, ObjectStore, Part
 from npu_daemon.simulator.own_sources import (
-    HOST_INCLUDE,
     INCLUDE,
-    INCLUDES,
     SOURCES,
     cpu_flags,
     longest_first,
     own_part,
     own_parts,
 )
+from npu_daemon.simulator.program_compiler import PROGRAM_HEADER, program_options
 from npu_daemon.simulator.standard_library import StandardLibrary
 from npu_daemon.simulator.task_type import CoreKind
 
@@ -56,31 +55,6 @@ _WHOLE_LINK = ("--lto-O3",)
 # its LLVM IR. Its calls need no linkage table, nor do those of kernels (``kernel_ir.instrumenter``).
 RUNTIME_OPTIONS = ("-fvisibility=hidden", "-fno-plt", "-Xclang", "-fembed-bitcode=all")
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
-# Programs measure themselves with std::chrono::steady_clock, which src/asc/program_clock.cpp is.
-_WITH_CLOCK = ("-U_LIBCPP_HAS_MONOTONIC_CLOCK", "-D_LIBCPP_HAS_MONOTONIC_CLOCK=1")
-# Programs with kernels and a main function of their own: compiled like kernels (``kernel_ir.clang``), but
-# they may throw, and call acl and the C library.
-_PROGRAM_OPTIONS = (
-    *(
-        "-std=c++17",
-        "-O1",
-        "-g1",
-        "-gno-column-info",
-        "-fPIC",
-        "-w",
-        "-ffp-contract=off",
-        "-fno-finite-loops",
-        "-fno-plt",
-    ),
-    *("-fno-builtin", "-fno-threadsafe-statics", *_WITH_CLOCK),
-    *("-Wno-c++11-narrowing", "-Wno-missing-template-arg-list-after-template-kw"),
-    *("-D__CCE_AICORE__=220", "-D__NPU_ARCH__=2201", HOST_INCLUDE),
-    *("-include", "kernel_operator.h", "-include", "asim/asc/launch.h"),
-)
-_KIND_OPTIONS = {
-    CoreKind.VECTOR: ("-D__DAV_C220_VEC__", "-D__DAV_VEC__"),
-    CoreKind.CUBE: ("-D__DAV_C220_CUBE__", "-D__DAV_CUBE__"),
-}
 _PROGRAM_LINK = ("-shared", "--eh-frame-hdr")
 
 
@@ -140,62 +114,19 @@ class Toolchain:
         """Return the linker call that makes a library of a program with launches and a main function."""
         return lld(*_PROGRAM_LINK, object_file, *host_library(self.host_folder), "-o", output)
 
+    def program_header(self, kind: CoreKind, *, marked: bool) -> Path:
+        """Return the precompiled form of what such programs read first; it is made when it is first needed.
 
-def program_bitcode_command(
-    kind: CoreKind,
-    source: str,
-    output: str,
-    include_dirs: Sequence[Path],
-    defines: Sequence[str],
-    *,
-    optimised: bool = True,
-) -> list[str]:
-    """Return the compiler call that makes bitcode of a program, for ``count_program`` or ``find_offences``.
-
-    Args:
-        kind: of the core that it is compiled for.
-        source: file of the program.
-        output: file to make.
-        include_dirs: folders searched for headers before those of the simulator.
-        defines: macros, ``NAME`` or ``NAME=VALUE``.
-        optimised: or as the front end has written it, with kernels marked.
-    """
-    if not optimised:
-        defines = [*defines, f'ASIM_AICORE_SECTION="{MARK}"']
-    flags = _program_flags(kind, include_dirs, defines)
-    as_written = () if optimised else ("-Xclang", "-disable-llvm-passes", "-gcolumn-info")
-    return clang(*flags, *as_written, "-c", "-emit-llvm", "-x", "c++", source, "-o", output)
-
-
-def program_text_command(
-    kind: CoreKind, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str]
-) -> list[str]:
-    """Return the compiler call that writes a program as its conditionals and macros leave it.
-
-    What kernels say about their cores (``__mix__(1, 2)``, ``KERNEL_TASK_TYPE``) stays as it is written.
-
-    Args:
-        kind: of the core that it is compiled for.
-        source: file of the program.
-        output: file to make.
-        include_dirs: folders searched for headers before those of the simulator.
-        defines: macros, ``NAME`` or ``NAME=VALUE``.
-    """
-    flags = _program_flags(kind, include_dirs, defines)
-    return clang(*flags, "-DASIM_KEEP_QUALIFIERS", "-E", "-x", "c++", source, "-o", output)
-
-
-def program_object_command(bitcode: str, output: str) -> list[str]:
-    """Return the compiler call that makes an object of a program's bitcode, which is not optimised again."""
-    return clang(
-        "-O1", "-fPIC", "-Xclang", "-disable-llvm-passes", "-w", "-c", "-x", "ir", bitcode, "-o", output
-    )
-
-
-def _program_flags(kind: CoreKind, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
-    includes = [f"-I{folder}" for folder in include_dirs]
-    macros = [f"-D{define}" for define in defines]
-    return [*_PROGRAM_OPTIONS, *_KIND_OPTIONS[kind], *INCLUDES, *macros, *includes]
+        Args:
+            kind: of the core that the program is compiled for.
+            marked: whether kernels are marked.
+        """
+        precompiled = self.folder / f"program_{kind.value}{'_marked' if marked else ''}{PRECOMPILED_SUFFIX}"
+        if not precompiled.exists():
+            store = object_store(self.folder.parents[1])
+            with contextlib.suppress(FileExistsError):
+                os.link(store.precompile(program_options(kind, marked=marked), PROGRAM_HEADER), precompiled)
+        return precompiled
 
 
 def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolchain:

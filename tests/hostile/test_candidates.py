@@ -24,6 +24,7 @@ from npu_daemon.sandbox.server import descendants_of
 from npu_daemon.simulator.kernel_ir.compilation import emitter
 from npu_daemon.simulator.kernel_ir.headers import headers_read_first, precompiled_headers
 from npu_daemon.simulator.kernel_ir.toolchain import INCLUDE
+from npu_daemon.simulator.places import line_reader
 
 pytestmark = pytest.mark.slow
 
@@ -138,11 +139,12 @@ class Court:
 def court(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Court:
     folder = tmp_path_factory.mktemp("data")
     opened = Court(simulator, folder)
-    # Start what stays as long as this process: the servers of the sandbox. The emitter's has loaded when it
-    # answers, if only that its arguments are wrong; else its memory would count as the first candidate's.
+    # Start what stays as long as this process: the servers of the sandbox. Each has loaded its program when
+    # it answers, if only that its arguments are wrong; else its memory would count as the first candidate's.
     opened.judge(opened.spec.baseline)
     limits = ResourceLimits(wall_s=600, cpu_s=600, memory_bytes=1 << 32, file_bytes=1 << 20)
-    assert run_limited([], cwd=folder, limits=limits, preload=emitter()).returncode == 1
+    for program in (emitter(), line_reader()):
+        assert run_limited([], cwd=folder, limits=limits, preload=program).returncode == 1
     return opened
 
 

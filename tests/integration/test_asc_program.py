@@ -86,6 +86,15 @@ def test_a_program_verifies_itself_and_leaves_a_trace_of_each_launch(
     ]
 
 
+def test_macros_of_the_command_line_are_those_of_the_program_alone(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
+    """As with kernels, the headers of Ascend C are read before them."""
+    run = _run(AscProgram(PADDED, ("T=3", "LIMIT=T")), simulator, tmp_path)
+    assert isinstance(run, ProgramRun), run
+    assert run.stdout == "0 wrong\n"
+
+
 def test_more_cores_are_faster(simulator: SimulatorBackend, tmp_path: Path) -> None:
     tasks_us = []
     for scenario in (1, 2):

@@ -13,6 +13,7 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.compile_commands import FILE_NAME, main
 from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX, ObjectStore
 from npu_daemon.simulator.own_sources import SOURCES
+from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import (
     compile_for_wheel,
     object_store,
@@ -54,6 +55,16 @@ def test_a_toolchain_is_built_where_it_lies_whatever_leads_there(
     through_a_link = obtain_toolchain(simulator_cache, announce).folder
     assert (simulator_cache / "toolchain").is_symlink()
     assert through_a_link == simulator.toolchain.folder == through_a_link.resolve()
+
+
+@pytest.mark.parametrize("kind", CoreKind)
+def test_what_programs_read_first_is_precompiled_once(simulator: SimulatorBackend, kind: CoreKind) -> None:
+    toolchain = simulator.toolchain
+    header = toolchain.program_header(kind, marked=False)
+    made = header.stat()
+    assert made.st_size > 1_000_000
+    assert toolchain.program_header(kind, marked=False) == header
+    assert header.stat().st_ino == made.st_ino
 
 
 def _kept_in_the_test_cache(request: pytest.FixtureRequest, shipped: Path, scratch: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ascend_gym.core.wheel import compiler_program
-from npu_daemon.simulator.places import own_place, source_rows
+from npu_daemon.sandbox import ProcessOutcome, run_limited
+from npu_daemon.simulator.places import own_place, places_by_frames, source_rows
+from npu_daemon.simulator.task_type import CoreKind
 
 SOURCE = """\
 extern "C" int outside(int);
@@ -106,3 +109,25 @@ def test_what_is_no_library_has_no_places(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_bytes(b"\x7fELF" + bytes(60))
     assert source_rows("10", tmp_path / "a.so") == []
     assert source_rows("10", None) == []
+
+
+def test_places_of_several_kinds_of_core_are_read_together(library: Path) -> None:
+    (call,) = calls_of_outside(library)
+    wanted = [(CoreKind.VECTOR, call), (CoreKind.VECTOR, "zz"), (CoreKind.CUBE, call)]
+    places = places_by_frames(wanted, {CoreKind.VECTOR: library}, own_place)
+    assert places == {(CoreKind.VECTOR, call): ("op_kernel/a.cpp", 3)}
+
+
+def test_two_places_of_a_library_take_one_reading(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (call,) = calls_of_outside(library)
+    after = format(int(call, 16) + 1, "x")
+    readings = []
+
+    def counted(arguments: list[str], **options: Any) -> ProcessOutcome:
+        readings.append(arguments)
+        return run_limited(arguments, **options)
+
+    monkeypatch.setattr("npu_daemon.simulator.places.run_limited", counted)
+    wanted = [(CoreKind.VECTOR, frames) for frames in (call, after)]
+    assert len(places_by_frames(wanted, {CoreKind.VECTOR: library}, own_place)) == 2
+    assert readings == [[str(library), call, after]]

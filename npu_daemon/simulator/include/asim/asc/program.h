@@ -1,0 +1,6 @@
+// What programs with launches of their own read first.
+#pragma once
+
+#include "kernel_operator.h"
+
+#include "asim/asc/launch.h"

@@ -63,8 +63,7 @@ class _Guarded:
     def propose(self, limit: int) -> list[Proposal]:
         with failures_told(self._name, "propose"):
             proposals = self._strategy.propose(limit)
-            _check_proposals(proposals)
-            return proposals
+            return _checked(proposals)
 
     def observe(self, proposal: Proposal, result: EvalResult) -> None:
         with failures_told(self._name, "observe"):
@@ -83,7 +82,7 @@ class _GuardedBuilding(_Guarded):
             self._strategy.use_builder(builder)
 
 
-def _check_proposals(proposals: Any) -> None:
+def _checked(proposals: Any) -> list[Proposal]:
     if not isinstance(proposals, list):
         got = "None" if proposals is None else f"a value of type {type(proposals).__name__}"
         raise TypeError(f"expected a list of Proposal, got {got}")
@@ -91,6 +90,7 @@ def _check_proposals(proposals: Any) -> None:
         if not isinstance(each, Proposal):
             got = f"a list whose item {index} is of type {type(each).__name__}"
             raise TypeError(f"expected a list of Proposal, got {got}")
+    return proposals
 
 
 @contextmanager

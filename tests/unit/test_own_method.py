@@ -148,7 +148,7 @@ def test_a_file_is_loaded_once(method, tmp_path):
         (
             "return [Pro",
             "return None and [Pro",
-            "propose: TypeError: expected a list of Proposal, got NoneType",
+            "propose: TypeError: expected a list of Proposal, got None",
             0,
         ),
         (

@@ -63,15 +63,7 @@ class _Guarded:
     def propose(self, limit: int) -> list[Proposal]:
         with failures_told(self._name, "propose"):
             proposals = self._strategy.propose(limit)
-            if not isinstance(proposals, list):
-                raise TypeError(f"expected a list of Proposal, got {type(proposals).__name__}")
-            for place, each in enumerate(proposals):
-                if not isinstance(each, Proposal):
-                    kind = type(each).__name__
-                    raise TypeError(
-                        f"expected a list of Proposal, got one whose item {place} is of type {kind}"
-                    )
-            return proposals
+            return _checked(proposals)
 
     def observe(self, proposal: Proposal, result: EvalResult) -> None:
         with failures_told(self._name, "observe"):
@@ -88,6 +80,17 @@ class _GuardedBuilding(_Guarded):
     def use_builder(self, builder: Builder) -> None:
         with failures_told(self._name, "use_builder"):
             self._strategy.use_builder(builder)
+
+
+def _checked(proposals: Any) -> list[Proposal]:
+    if not isinstance(proposals, list):
+        got = "None" if proposals is None else f"a value of type {type(proposals).__name__}"
+        raise TypeError(f"expected a list of Proposal, got {got}")
+    for index, each in enumerate(proposals):
+        if not isinstance(each, Proposal):
+            got = f"a list whose item {index} is of type {type(each).__name__}"
+            raise TypeError(f"expected a list of Proposal, got {got}")
+    return proposals
 
 
 @contextmanager

@@ -311,7 +311,7 @@ class _SweepRun:
             recorder = RunRecorder(store, folders)
             state = SweepState.of(jobs, [])
             recorder.restore(state)
-            note(f"{state.ended} of {len(jobs)} runs have ended")
+            note(f"{state.ended} of {len(jobs)} runs have ended{_taken_up(state)}")
             with SweepView(console(stderr=True), state, quiet=self.quiet) as view, ExitStack() as opened:
                 listeners = (view.show, *self._listeners(state, opened))
                 try:
@@ -384,6 +384,15 @@ class _SweepRun:
             raise typer.Exit(EXIT_INTERRUPTED if RunEnding.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
         if RunEnding.REFUSED in endings:
             raise typer.Exit(EXIT_MISUSE)
+
+
+def _taken_up(state: SweepState) -> str:
+    """Return what is recorded of runs that have begun and not ended, to follow what has ended."""
+    begun = [each for each in state.jobs.values() if each.end is None and each.index >= 0]
+    if not begun:
+        return ""
+    evaluations = sum(each.spent_evaluations for each in begun)
+    return f"; recorded evaluations taken up: {evaluations}, of {len(begun)} unfinished"
 
 
 class RunRecorder:

@@ -107,6 +107,7 @@ def relu_split(view: View) -> Iterator[Site]:
     Side.KERNEL,
     Effect((Pipe.VECTOR,), "one cheap vector instruction instead of two, one of them expensive"),
     inverse="rsqrt_split",
+    examples=(("Sqrt(y, x, n);\nReciprocal(y, y, n);", "Rsqrt(y, x, n);"),),
 )
 def rsqrt(view: View) -> Iterator[Site]:
     """``Sqrt(t, x)`` is followed by ``Reciprocal(d, t)``, and t is d or not used afterwards.

@@ -167,6 +167,12 @@ def reciprocal_split(view: View) -> Iterator[Site]:
     Side.KERNEL,
     Effect((Pipe.VECTOR,), "one multiplication instead of logarithm, exponential and special cases"),
     inverse="square_as_power",
+    examples=(
+        (
+            "LocalTensor<float> y = q.AllocTensor<float>();\nPower(y, x, 2.0f, n);",
+            "LocalTensor<float> y = q.AllocTensor<float>();\nMul(y, x, x, n);",
+        ),
+    ),
 )
 def square(view: View) -> Iterator[Site]:
     """``Power(d, x, 2)`` with a number of elements: d = x * x."""

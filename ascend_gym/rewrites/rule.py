@@ -123,6 +123,7 @@ class View:
 
 
 Finder = Callable[[View], Iterator[Site]]
+Examples = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ class Rule:
         find: yields its sites, in a fixed order.
         precondition: when it applies, and its assumptions.
         inverse: name of the rule or rewind that can undo it, possibly itself; ``None`` if there is none.
+        examples: statements of a kernel function, or text of the host side for a rule of that side: before,
+            and after the only site's first choice. Tests take them as cases.
     """
 
     name: str
@@ -149,6 +152,7 @@ class Rule:
     find: Finder
     precondition: str
     inverse: str | None = None
+    examples: Examples = ()
 
     def sites(self, candidate: Candidate) -> list[Site]:
         """Return the places where the rule applies to ``candidate``; deterministic."""
@@ -188,7 +192,7 @@ def edited(candidate: Candidate, edits: Iterable[FileEdit]) -> Candidate:
 
 
 def rule(
-    family: Family, side: Side, effect: Effect, *, inverse: str | None = None
+    family: Family, side: Side, effect: Effect, *, inverse: str | None = None, examples: Examples = ()
 ) -> Callable[[Finder], Rule]:
     """Make a rule from a function that finds its sites; its docstring becomes the precondition.
 
@@ -197,11 +201,12 @@ def rule(
         side: whether it changes tiling, kernel or both.
         effect: expected effect.
         inverse: name of the rule that undoes it, if there is one.
+        examples: texts before and after it, which are its tests (``Rule.examples``).
     """
 
     def make(find: Finder) -> Rule:
         precondition = " ".join((find.__doc__ or "").split())
-        return Rule(find.__name__, family, side, effect, find, precondition, inverse)
+        return Rule(find.__name__, family, side, effect, find, precondition, inverse, examples)
 
     return make
 

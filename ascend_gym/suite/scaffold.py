@@ -49,9 +49,10 @@ def begin_operator(name: str, parent: Path, model: OpSpec) -> Path:
 
 
 def _renamed(text: str, model: OpSpec, name: str) -> str:
-    """Return a text with the type of the model replaced, save for calls and methods that begin with it, and its entry."""
+    """Return a text with the model's type and entry renamed; names of the Ascend C and ops APIs stay."""
     new_type = "".join(part.capitalize() for part in name.split("_"))
-    text = re.sub(rf"(?<!AscendC::)(?<!\.){model.op_type}(?![a-z0-9_])", new_type, text)
+    own = rf"(?<!AscendC::)(?<!\.)(?<!->)\b(\w*){model.op_type}(?![a-z0-9_])"
+    text = re.sub(own, rf"\g<1>{new_type}", text)
     return re.sub(rf"(\bvoid ){model.name}(?=\()", rf"\g<1>{name}", text)
 
 

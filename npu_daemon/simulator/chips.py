@@ -191,16 +191,35 @@ def _check(path: Path, sections: _Sections) -> None:
             where = f"chip file {path}: {section}.{name}"
             if name not in examples:
                 raise MisuseError(f"{where} is no figure of a chip{nearest(name, list(examples))}")
-            try:
-                value = Figure.model_validate(figure).value
-            except ValidationError as error:
-                expected = 'expected { value = ..., source = "..." }'
-                raise MisuseError(f"{where}: {expected}, got {figure!r}: {reason_of(error)}") from error
-            _check_value(where, value, examples[name]["value"])
+            _check_value(where, _figure(where, figure).value, examples[name]["value"])
         if missing := sorted(known[section].keys() - sections[section].keys()):
             raise MisuseError(
                 f"chip file {path}: {section} lacks {', '.join(missing)}; or name a base with them"
             )
+    _check_cores(path, sections["geometry"])
+
+
+def _figure(where: str, written: object) -> Figure:
+    expected = 'expected { value = ..., source = "..." }'
+    if not isinstance(written, dict):
+        raise MisuseError(f"{where}: {expected}, got {written!r}")
+    if unknown := written.keys() - Figure.model_fields.keys():
+        key = min(unknown)
+        raise MisuseError(f"{where}: unknown key {key!r}{nearest(key, Figure.model_fields)}; {expected}")
+    try:
+        return Figure.model_validate(written)
+    except ValidationError as error:
+        raise MisuseError(f"{where}: {expected}: {reason_of(error)}") from error
+
+
+def _check_cores(path: Path, geometry: dict[str, Any]) -> None:
+    """Raise ``MisuseError`` unless each cube core has as many vector cores as the next."""
+    cubes, vectors = (geometry[name]["value"] for name in ("aic_cores", "aiv_cores"))
+    if vectors % cubes != 0:
+        raise MisuseError(
+            f"chip file {path}: geometry: aiv_cores is {vectors}, no multiple of aic_cores, which is "
+            f"{cubes}; each cube core has the same number of vector cores"
+        )
 
 
 def _check_value(where: str, value: float | int | str, example: float | int | str) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import MeasureProtocol, OpSpec
-from ascend_gym.suite.cann_cases import REFERENCE_NAME
 from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.oracle import oracle_for
 from ascend_gym.suite.requests import request_for
@@ -18,9 +17,14 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 
+API_NAME = re.compile(r"(?:\.|->|AscendC::)\w+")
 
-def test_a_new_operator_evaluates_like_its_model(simulator: SimulatorBackend, tmp_path: Path) -> None:
-    model = load_operator("exp")  # its type is the name of a call, too
+
+@pytest.mark.parametrize("name", ["exp", "add"])  # Exp is a call, too; Add is the beginning of .AddConfig
+def test_a_new_operator_evaluates_like_its_model(
+    simulator: SimulatorBackend, tmp_path: Path, name: str
+) -> None:
+    model = load_operator(name)
     spec = load_operator("grow_fast", op_dir=begin_operator("grow_fast", tmp_path, model))
     assert spec.op_type == "GrowFast"
     assert [case.case_id for case in spec.cases] == [case.case_id for case in model.cases]
@@ -30,16 +34,16 @@ def test_a_new_operator_evaluates_like_its_model(simulator: SimulatorBackend, tm
     assert result.latency_us is not None, [str(each) for each in result.all_diagnostics]
 
 
-def test_methods_that_begin_like_the_model_keep_their_names(tmp_path: Path) -> None:
-    for model in list_operators("core"):
-        if len(model.baseline.texts) == 2 and (Path(model.folder) / REFERENCE_NAME).is_file():
-            begun = load_operator("absdiff", op_dir=begin_operator("absdiff", tmp_path / model.name, model))
-            before, after = (_methods(each) for each in (model, begun))
-            assert after == before, model.op_id
-
-
-def _methods(spec: OpSpec) -> list[str]:
-    return re.findall(r"(?<=\.)\w+(?=\()", "\n".join(spec.baseline.texts.values()))
+@pytest.mark.parametrize("model", list_operators("core"), ids=lambda model: model.name)
+def test_a_new_operator_has_its_own_type_and_the_api_names_of_its_model(
+    tmp_path: Path, model: OpSpec
+) -> None:
+    spec = load_operator("grow_fast", op_dir=begin_operator("grow_fast", tmp_path, model))
+    texts = zip(model.baseline.texts.values(), spec.baseline.texts.values(), strict=True)
+    for before, after in texts:
+        assert API_NAME.findall(after) == API_NAME.findall(before)
+        assert "GrowFast" in after
+        assert not re.search(rf"\b(class|Kernel|OP_ADD\(){model.op_type}\b", after)
 
 
 @pytest.mark.parametrize("name", ["Scale", "scale-rows", "2d", "", "../scale", "scale_"])

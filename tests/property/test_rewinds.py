@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rewritten import rule_named
 
 from ascend_gym.rewrites.library import REWINDS, RULES
-from ascend_gym.rewrites.rule import Family
+from ascend_gym.rewrites.rule import Family, Side
 
 FAMILIES = (Family.PIPELINING, Family.COMPUTE)
 RULE_OF = {rule.inverse: rule for rule in RULES if rule.family in FAMILIES}
@@ -81,6 +81,14 @@ _STATEMENTS = (
 )
 
 
+_EXAMPLES = tuple(
+    text
+    for rule in (*RULES, *REWINDS)
+    if rule.family in FAMILIES and rule.side is Side.KERNEL
+    for example in rule.examples
+    for text in example
+)
+
 _HOST = (
     "BEGIN_TILING_DATA_DEF(ToyTilingData)\nTILING_DATA_FIELD_DEF_ARR(uint64_t, 50, lengths);\n"
     "END_TILING_DATA_DEF;\nREGISTER_TILING_DATA_CLASS(Toy, ToyTilingData)\n"
@@ -144,9 +152,12 @@ def test_what_an_exact_rule_does_its_inverse_restores(name, candidate):
 def test_every_rewind_applies_to_the_statements_or_to_what_its_rule_makes_of_them():
     reduced = "AscendC::ReduceSum(d, t, w, n);"
     others = "\n".join(line for line in _STATEMENTS if line not in (reduced, "o.EnQue(t);"))
-    candidates = [_candidate(reduced, 1), _candidate(others, 1), _candidate(others, 2)]
+    bodies = [(reduced, 1), (others, 1), (others, 2), *((example, 1) for example in _EXAMPLES)]
+    candidates = [_candidate(body, count) for body, count in bodies]
     silent = [rewind for rewind in OWN_REWINDS if not any(map(rewind.sites, candidates))]
     assert len(silent) < len(OWN_REWINDS) / 2
     for rewind in silent:
         optimised = [after for candidate in candidates for after in _ways(RULE_OF[rewind.name], candidate)]
-        assert any(map(rewind.sites, optimised)), f"{rewind.name}: add a statement that it applies to"
+        assert any(map(rewind.sites, optimised)), (
+            f"no statement of _STATEMENTS and no example of a rule gives {rewind.name} a site: add one"
+        )

@@ -124,6 +124,18 @@ def test_a_chip_of_one_s_own_is_its_base_but_for_its_figures(chip_file: Path) ->
         (HALF.replace("clock_mhz", "clock_mh"), r"timing\.clock_mh is no figure of a chip.*clock_mhz"),
         (HALF.replace("[timing]", "[timings]"), r"unknown section 'timings'.*timing"),
         (HALF.replace(', source = "half of a 910B2"', ""), r"clock_mhz: expected { value = \.\.\., source"),
+        (
+            HALF.replace("value", "vaule"),
+            r"clock_mhz: unknown key 'vaule', did you mean 'value'\?; expected { value = \.\.\., source",
+        ),
+        (
+            'name = "few"\nbase = "910B2"\n[geometry]\naiv_cores = 24\n',
+            r"geometry\.aiv_cores: expected { value = \.\.\., source = .*, got 24",
+        ),
+        (
+            HALF.replace("[timing]", "[geometry]").replace("clock_mhz", "aiv_cores").replace("900", "25"),
+            r"half\.toml: geometry: aiv_cores is 25, no multiple of aic_cores, which is 24",
+        ),
         (HALF.replace('"910B2"', '"910B9"'), "no base is named '910B9'; there are: 910B1"),
         (HALF.replace('"910B2"', '"dav_2201"'), "geometry lacks aic_cores"),
         (

@@ -148,7 +148,19 @@ def test_a_file_is_loaded_once(method, tmp_path):
         (
             "return [Pro",
             "return None and [Pro",
-            "propose: TypeError: expected a list of Proposal, got NoneType",
+            "propose: TypeError: expected a list of Proposal, got None",
+            0,
+        ),
+        (
+            "return [Pro",
+            "return {1} or [Pro",
+            r"propose: TypeError: expected a list of Proposal, got a value of type set$",
+            0,
+        ),
+        (
+            "return [Pro",
+            "return [(self.base, {})] or [Pro",
+            r"propose: TypeError: expected .*, got a list whose item 0 is of type tuple",
             0,
         ),
         ("def close(self):\n        pass", "def close(self):\n        [][0]", "close: IndexError: .*", 3),

@@ -29,6 +29,26 @@ def test_rules_have_names_preconditions_and_inverses_that_exist():
             assert rule_named(rule.inverse).family is rule.family
 
 
+EXAMPLES = [(rule, *example) for rule in (*RULES, *REWINDS) for example in rule.examples]
+
+
+@pytest.mark.parametrize(("rule", "before", "after"), EXAMPLES, ids=lambda value: getattr(value, "name", ""))
+def test_a_rule_does_what_its_examples_say_and_its_inverse_can_undo_it(rule, before, after):
+    if rule.side is Side.TILING:
+        candidate, expected = make_candidate(before, ""), make_candidate(after, "")
+    else:
+        candidate, expected = (make_candidate("", in_function(text)) for text in (before, after))
+    (site,) = rule.sites(candidate)
+    assert rule.apply(candidate, site, site.choices[0]).texts == expected.texts
+    if rule.inverse is not None:
+        undone = _ways(rule_named(rule.inverse), expected)
+        assert candidate in undone or any(expected in _ways(rule, each) for each in undone)
+
+
+def _ways(rule, candidate):
+    return [rule.apply(candidate, site, choice) for site in rule.sites(candidate) for choice in site.choices]
+
+
 def test_choices_of_rewinds_are_never_forward():
     candidate = make_candidate("constexpr int TILE = 16;\n", in_function(STATEMENTS))
     ways = [choice for rule in REWINDS for site in rule.sites(candidate) for choice in site.choices]

@@ -173,7 +173,19 @@ def test_a_sweep_is_made_stored_and_compared_and_resumed_without_work(tmp_path, 
     status, _, said = run(*wanted, "--out", "s")
     assert (status, "resume it with --resume" in said) == (2, True)
     status, out, said = run("sweep", "--resume", "--out", "s", "--json", "--quiet")
-    assert (status, "2 of 2 runs have ended" in said, json.loads(out)) == (0, True, document)
+    assert (status, "2 of 2 runs have ended\n" in said, json.loads(out)) == (0, True, document)
+
+
+def test_a_resumed_sweep_tells_what_is_recorded_of_runs_that_have_not_ended(tmp_path, run, fake_hosts):
+    wanted = ["sweep", "--method", "best-of-n", "--op", "core/add", "--seed", 0, "--seed", 1, "--budget", 10]
+    assert run(*wanted, "--out", "s")[0] == 0
+    journal = next((tmp_path / "s").rglob("journal.jsonl"))
+    lines = journal.read_text().splitlines(keepends=True)
+    assert '"end"' in lines[-1]
+    journal.write_text("".join(lines[:-1]))
+    status, _, said = run("sweep", "--resume", "--out", "s", "--quiet")
+    assert status == 0
+    assert "1 of 2 runs have ended; recorded evaluations taken up: 4, of 1 unfinished\n" in said
 
 
 def test_progress_counts_and_tells_ends_with_their_reasons():

@@ -21,8 +21,6 @@ KERNEL_BODIES = [
         "Cast(y, f, RoundMode::CAST_RINT, n);\nout.EnQue(y);",
         HALVES + "Muls(y, x, static_cast<half>(s), n);\nout.EnQue(y);",
     ),
-    ("rsqrt", "Sqrt(y, x, n);\nReciprocal(y, y, n);", "Rsqrt(y, x, n);"),
-    ("square", "Power(y, x, 2.0f, n);", "Mul(y, x, x, n);"),
     (
         "scalar_operand",
         "Duplicate(y, s, n);\nMul(y, y, x, n);",

@@ -93,11 +93,14 @@ asim::CopyShape contiguous_copy(uint32_t size_elems) {
     return {1, bytes, bytes, bytes};
 }
 
-// The same to or from global memory: its strides are the bytes that are asked for, from which the remainder is told.
+// The same to or from global memory: its strides are the bytes that are asked for, from which the remainder is told. Not of elements of
+// one byte: their number is often widened elsewhere too, and an instruction that the two share is not priced twice.
 template <typename T>
 asim::CopyShape contiguous_gm_copy(uint32_t size_elems) {
     const uint32_t bytes = static_cast<uint32_t>(uint64_t{size_elems} * sizeof(T));
-    return {1, bytes / asim::kUbBlockBytes * asim::kUbBlockBytes, bytes, bytes};
+    const uint32_t copied = bytes / asim::kUbBlockBytes * asim::kUbBlockBytes;
+    const uint32_t stride = sizeof(T) == 1 ? copied : bytes;
+    return {1, copied, stride, stride};
 }
 
 // Copies with the cache hint of the tensor in global memory.

@@ -237,7 +237,9 @@ class CaseRunner:
             verdict = self.oracle.judge(case, run.outputs, data.expected)
             accepted.note(data.folder, run.outputs, verdict)
         self.stopwatch.note_verifying(time.perf_counter() - started_s)
-        return verdict if verdict.correct else _incorrect_case(case, verdict, run.diagnostics)
+        if verdict.correct:
+            return verdict
+        return _incorrect_case(case, verdict, (*run.explain(run.outputs), *run.diagnostics))
 
     def _price(self, case: Case, run: RunOutput, verdict: Verdict) -> CaseResult:
         started_s = time.perf_counter()
@@ -286,11 +288,11 @@ def _failed_case(case: Case, failure: Failure, verdict: Verdict | None = None) -
     )
 
 
-def _incorrect_case(case: Case, verdict: Verdict, warnings: tuple[Diagnostic, ...]) -> CaseResult:
+def _incorrect_case(case: Case, verdict: Verdict, further: tuple[Diagnostic, ...]) -> CaseResult:
     complaint = Diagnostic(phase=Phase.VERIFY, message=verdict.message)
     return CaseResult(
         case_id=case.case_id,
         status=Status.INCORRECT,
-        diagnostics=(complaint, *warnings),
+        diagnostics=(complaint, *further),
         accuracy=_accuracy(verdict),
     )

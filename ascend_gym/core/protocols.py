@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -133,12 +133,14 @@ class RunOutput:
         handle: backend-private data (trace file, launch geometry) for ``measure``.
         seconds: wall seconds of execution, including the tiling program.
         diagnostics: warnings that do not affect whether the outputs are correct.
+        explain: says what else is known of these outputs if they are wrong; called before ``cleanup``.
     """
 
     outputs: tuple[tuple[Array, ...], ...]
     handle: Any
     seconds: float
     diagnostics: tuple[Diagnostic, ...] = ()
+    explain: Callable[[tuple[tuple[Array, ...], ...]], tuple[Diagnostic, ...]] = lambda _: ()
 
 
 class Backend(Protocol):

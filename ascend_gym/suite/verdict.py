@@ -115,16 +115,38 @@ def _complaint(tally: Tally, tolerance: Tolerance, dtype: DType, got: Array, wan
         f"none by more than {GROSS_FACTOR:g} times that; {tally.gross} do)",
         f"first at {list(where)}: got {got[where]!s}, expected {want[where]!s}",
     ]
-    hint = _hint(tally)
+    hint = _hint(tally, got, want)
     return ", ".join([*parts, hint] if hint else parts)
 
 
-def _hint(tally: Tally) -> str | None:
+def _hint(tally: Tally, got: Array, want: Array) -> str | None:
     """Name the pattern of the bad elements when it is a well-known one."""
+    if tally.nans == 0:
+        return _pattern(tally)
+    question = "never written, or computed from what is uninitialised?"
     if tally.nans == tally.size:
-        return "every element is nan: uninitialised?"
-    if tally.nans > 0:
-        return f"{tally.nans} elements are nan where the expectation is not: uninitialised?"
+        return f"every element is nan: {question}"
+    runs = _runs(np.isnan(got) & ~np.isnan(want))
+    told = f"{tally.nans} elements are nan where the expectation is not, {runs}"
+    pattern = _pattern(tally)
+    return f"{told}; {pattern}" if pattern else f"{told}: {question}"
+
+
+def _runs(mask: Array) -> str:
+    """Tell how the elements that ``mask`` marks, one at least, lie in the flat tensor."""
+    edges = np.flatnonzero(np.diff(mask.reshape(-1), prepend=False, append=False))
+    begins, ends = edges[::2], edges[1::2]
+    if begins.size == 1:
+        return f"in one run from element {begins[0]} of {mask.size} on"
+    return f"in {begins.size} runs of {_span(ends - begins)} elements, {_span(np.diff(begins))} apart"
+
+
+def _span(values: Array) -> str:
+    low, high = int(values.min()), int(values.max())
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _pattern(tally: Tally) -> str | None:
     low, high = tally.output_range
     if low == high and tally.size > 1:
         return f"every element of the output is {low:g}"

@@ -51,6 +51,7 @@ from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
 from npu_daemon.simulator.tiling_run import tiling_alone, tiling_of
 from npu_daemon.simulator.toolchain import Toolchain, obtain_toolchain
+from npu_daemon.simulator.untouched import never_written
 
 _AHEAD_BYTES = 2**20
 """Size of the largest trace that is priced before its run is accepted: half a second."""
@@ -247,7 +248,10 @@ class SimulatorBackend:
         outputs, seconds, warnings, ahead = finished
         read_by_tiling = host.definition.value_dependent_inputs()
         handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, ahead)
-        return RunOutput(outputs, handle, tiling.seconds + seconds, warnings)
+        price = partial(_price_of, self.toolchain, handle, chip)
+        return RunOutput(
+            outputs, handle, tiling.seconds + seconds, warnings, partial(never_written, case, price)
+        )
 
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
@@ -281,8 +285,7 @@ class SimulatorBackend:
         handle: _Run = run.handle
         chip = load_chip(protocol.chip)
         timeline = TimelineRequest(handle.job.folder / "timeline", MAX_EVENTS) if protocol.stalls else None
-        ahead = handle.ahead.get(protocol.chip) if timeline is None else None
-        price = ahead.result() if ahead is not None else self.price(run, chip, timeline)
+        price = self.price(run, chip, timeline) if timeline else _price_of(self.toolchain, handle, chip)
         if isinstance(price, Failure):
             return price
         if price["unwritten"]:
@@ -354,6 +357,12 @@ def _prices_ahead(toolchain: Toolchain, job: KernelJob, protocol: MeasureProtoco
         return {}
     price = partial(price_trace, toolchain, job.trace, load_chip(protocol.chip), job.tensor_ranges)
     return {protocol.chip: job.when_idle(price)}
+
+
+def _price_of(toolchain: Toolchain, run: _Run, chip: Chip) -> dict[str, Any] | Failure:
+    """Return what was computed ahead, if anything was, or else compute it."""
+    ahead = run.ahead.get(chip.name)
+    return ahead.result() if ahead else price_trace(toolchain, run.job.trace, chip, run.job.tensor_ranges)
 
 
 def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:

@@ -36,6 +36,7 @@ _MEMORIES = (
     "bias table",
     "fixpipe buffer",
 )
+_GLOBAL = _MEMORIES.index("global memory")
 _REGISTERS = len(_MEMORIES)  # the space after them
 _REGISTER_BYTES = 8
 _REGISTER_READS = ("GetReduceRepeatMaxMinSpr", "GetReduceRepeatSumSpr", "GetMrgSortResult")
@@ -152,7 +153,7 @@ def _described(run: TracedRun, race: dict[str, Any]) -> Diagnostic:
         second = replace(second, call=read_by)
         bytes_of, them, kind = f"the register that {read_by} reads", "it", "register"
     else:
-        bytes_of = f"{_MEMORIES[race['space']]} bytes [{race['begin']}, {race['end']})"
+        bytes_of = _bytes_of(race, run.tensor_ranges)
         them, kind = "them", race["reason"]
     both = f"{first.described(them)}, {second.described(them)}"
     if race["reason"] == "same bytes":
@@ -170,6 +171,20 @@ def _described(run: TracedRun, race: dict[str, Any]) -> Diagnostic:
         line=second.line,
         block_idx=second.block,
     )
+
+
+def _bytes_of(race: dict[str, Any], tensor_ranges: str) -> str:
+    """Name the bytes of a race: in global memory by their tensor, if it is an input or an output."""
+    begin, end, memory = race["begin"], race["end"], _MEMORIES[race["space"]]
+    if race["space"] == _GLOBAL:
+        rows = [row.split(" ", 3) for row in tensor_ranges.splitlines()]
+        names = [name for *_, name in rows]
+        for number, (_, address, size_bytes, name) in enumerate(rows):
+            offset = begin - int(address)
+            if 0 <= offset < int(size_bytes):
+                item = f"[{names[:number].count(name)}]" if names.count(name) > 1 else ""
+                return f"{memory}, bytes [{offset}, {offset + end - begin}) of {name}{item}"
+    return f"{memory} bytes [{begin}, {end})"
 
 
 def _access(side: dict[str, Any], cubes: int, vectors: int) -> _Access:
@@ -212,7 +227,10 @@ def _reason(first: _Access, second: _Access, kind: str) -> str:
 def _remedy(first: _Access, second: _Access) -> str:
     if first.trace != second.trace:
         flag = "" if first.pipe == "S" else f" or CrossCoreSetFlag by PIPE_{first.pipe} and CrossCoreWaitFlag"
-        return f"call SyncAll{flag} between them, or let the blocks touch different bytes"
+        sync = f"call SyncAll{flag} between them"
+        if first.writes and second.writes:
+            return f"let the blocks write different bytes, or {sync} if both writes are meant"
+        return f"{sync}, or let the blocks touch different bytes"
     if first.pipe == second.pipe:
         return f"call PipeBarrier<PIPE_{first.pipe}>() between them"
     event = f"{first.pipe}_{second.pipe}"

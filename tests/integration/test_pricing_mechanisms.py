@@ -409,5 +409,7 @@ def test_bytes_that_no_copy_writes_are_counted_however_scattered_they_are(pricer
     even, odd = (copy_out(GM_BASE + first, 0, rows, 32, 64) for first in (0, 32))
     tensor = f"out {GM_BASE} {64 * rows} y"
     assert pricer.price([even], tensor)["unwritten"] == {"y": 32 * rows}
+    assert pricer.price([even], tensor)["first_unwritten"] == {"y": 32}
+    assert pricer.price([odd], tensor)["first_unwritten"] == {"y": 0}
     assert pricer.price([even + odd], tensor)["unwritten"] == {}
     assert pricer.price([odd, odd + even], tensor)["unwritten"] == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,62 @@ def test_a_read_of_a_tail_rounded_up_to_32_bytes_is_worth_a_warning(bench: Workb
     assert warning.line
 
 
+PADDED_OUT = "AscendC::DataCopyPad(yGm[offset], yLocal, copyParams);"
+WHOLE_BLOCKS_OUT = "AscendC::DataCopy(yGm[offset], yLocal, count);"
+
+
+def test_a_tail_that_is_copied_in_whole_blocks_is_told_of_and_where_it_is_missing(bench: Workbench) -> None:
+    """Of the 1777 x 1003 elements, 11 are no whole block."""
+    result = bench.evaluate(bench.edited(kernel={PADDED_OUT: WHOLE_BLOCKS_OUT}))
+    assert result.status is Status.INCORRECT
+    verdict, missing, remainder = result.all_diagnostics
+    assert "a tail of 11 elements never written?" in verdict.message
+    assert (
+        "11 elements of y were never written by any instruction, the first at [1776, 992]" in missing.message
+    )
+    assert re.search(r"copies \d+ of \d+ bytes: DataCopy moves whole 32-byte blocks", remainder.message)
+    assert "use DataCopyPad" in remainder.message
+    assert (remainder.call, remainder.block_idx) == ("DataCopy(UB->GM)", 47)
+    assert remainder.file == "op_kernel/add.cpp"
+    assert remainder.line
+
+
+def test_a_remainder_that_is_copied_otherwise_is_worth_a_warning_for_each_line(bench: Workbench) -> None:
+    """Two lines leave out the last 11 elements, at the one tile of all tiles that has them."""
+    twice = " AscendC::PipeBarrier<PIPE_MTE3>();\n".join([WHOLE_BLOCKS_OUT, WHOLE_BLOCKS_OUT, PADDED_OUT])
+    result = bench.evaluate(bench.edited(kernel={PADDED_OUT: twice}))
+    assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]
+    first, second = result.all_diagnostics
+    assert first.message == second.message
+    assert first.line is not None
+    assert second.line == first.line + 1
+
+
+def test_elements_that_no_tile_covers_are_told_of(bench: Workbench) -> None:
+    """The last tile of each block is left out."""
+    covered = {"offset < this->length;": "offset + this->tileLength < this->length;"}
+    result = bench.evaluate(bench.edited(kernel=covered))
+    assert result.status is Status.INCORRECT
+    verdict, missing = result.all_diagnostics
+    told = re.search(r"(\d+) elements are nan where the expectation is not, in 48 runs of", verdict.message)
+    assert told is not None, verdict.message
+    assert missing.message.startswith(
+        f"{told[1]} elements of y were never written by any instruction, the first"
+    )
+
+
+def test_blocks_whose_writes_meet_are_told_of_with_the_tensor_and_to_keep_apart(bench: Workbench) -> None:
+    again = (
+        " if (offset == 0 && AscendC::GetBlockIdx() == 1) {"
+        " CopyIn(16, 16); Compute(16); CopyOut(0 - this->length, 16); }"
+    )
+    result = bench.evaluate(bench.edited(kernel={LOOP_BODY: LOOP_BODY + again}))
+    (race,) = result.all_diagnostics
+    assert result.status is Status.RUNTIME_FAULT
+    assert "race on global memory, bytes [0, 32) of y:" in race.message
+    assert "let the blocks write different bytes, or call SyncAll" in race.message
+
+
 def test_scratch_beyond_ub_that_nothing_touches_is_worth_a_warning(bench: Workbench) -> None:
     """Operators initialise buffers that the element type at hand never needs."""
     unused = " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
@@ -145,7 +202,7 @@ def test_blocks_that_write_the_same_bytes_are_priced_and_warned_of(bench: Workbe
     result = bench.evaluate(bench.edited(kernel={LOOP_BODY: LOOP_BODY + again}))
     assert result.status is Status.OK
     (warning,) = result.all_diagnostics
-    assert "two blocks write global memory bytes" in warning.message
+    assert "two blocks write global memory, bytes [" in warning.message
     assert warning.message.count(" at op_kernel/") == 2
     assert (warning.call, warning.block_idx) == ("DataCopy(UB->GM)", 1)
 

@@ -66,6 +66,43 @@ def test_the_innermost_line_of_the_operator_comes_before_where_it_includes_the_h
     ]
 
 
+def _misfit(call: str, *notes: str) -> str:
+    """Return what is said of a call on line 2, without the line, when clang says this of the candidates."""
+    rows = "".join(f"/asim/x.h:9:4: note: candidate {note}\n" for note in notes)
+    (found,) = diagnose(f"op_host/toy.cpp:2:5: error: no matching function for call to '{call}'\n{rows}")
+    assert found.line == 2
+    message, _ = found.message.rsplit("\n", 1)
+    return message
+
+
+def test_a_call_that_fits_no_function_is_told_with_what_is_wrong_in_it() -> None:
+    fewer = "function template not viable: requires 6 arguments, but 4 were provided"
+    conflict = "template ignored: deduced conflicting types for parameter 'T' ('_Float16' vs. 'float')"
+    assert _misfit("Add", fewer, conflict) == (
+        "no matching function for call to 'Add': "
+        "deduced conflicting types for parameter 'T' ('half' vs. 'float')"
+    )
+    integer = (
+        "no known conversion from 'float' to 'const uint32_t' (aka 'const unsigned int') for 3rd argument"
+    )
+    assert _misfit("Add", f"function not viable: {integer}", conflict).endswith(
+        ": no known conversion from 'float' to 'const uint32_t' for 3rd argument"
+    )
+
+
+def test_a_call_with_another_number_of_arguments_is_told_with_how_many_there_should_be() -> None:
+    three = "function template not viable: requires 3 arguments, but 2 were provided"
+    other = "template ignored: could not match 'TBuf' against 'TQue'"
+    assert _misfit("DataCopyPad", three, three).endswith(": requires 3 arguments, but 2 were provided")
+    assert _misfit("InitBuffer", other, three).endswith(
+        ": could not match 'TBuf' against 'TQue'; another one requires 3 arguments, but 2 were provided"
+    )
+
+
+def test_what_is_said_of_a_candidate_is_bounded() -> None:
+    assert len(_misfit("Add", f"template ignored: {'T' * 100_000}")) < 400
+
+
 def test_a_fatal_error_and_a_line_beyond_the_file_are_understood() -> None:
     (found,) = diagnose("op_host/toy.cpp:99:10: fatal error: none.h: No such file or directory")
     assert (found.line, found.message) == (99, "none.h: No such file or directory")

@@ -108,13 +108,39 @@ def test_some_bad_elements_pass_up_to_the_allowed_share_but_gross_ones_never() -
     assert "none by more than 10 times that; 1 do" in refused.message
 
 
-@pytest.mark.parametrize(("count", "text"), [(12, "every element is nan"), (3, "3 elements are nan")])
-def test_nan_are_counted(count: int, text: str) -> None:
+@pytest.mark.parametrize(
+    ("count", "text", "question"),
+    [
+        (12, "every element is nan", "uninitialised?"),
+        (3, "3 elements are nan", "a tail of 3 elements never written?"),
+    ],
+)
+def test_nan_are_counted(count: int, text: str, question: str) -> None:
     got = ramp(3, 4)
     got.reshape(-1)[-count:] = np.nan
     message = verdict_of(got, ramp(3, 4)).message
     assert text in message
-    assert "uninitialised?" in message
+    assert question in message
+
+
+def test_nan_are_told_as_runs_and_how_far_apart_they_are() -> None:
+    got = ramp(48 * 2000)
+    for block in range(48):
+        got[block * 2000 + 1296 : (block + 1) * 2000] = np.nan
+    got[-1] = 2.0
+    message = verdict_of(got, ramp(48 * 2000)).message
+    assert "33791 elements are nan where the expectation is not, in 48 runs of 703 to 704 elements" in message
+    assert "elements, 2000 apart" in message
+
+
+def test_a_run_of_nan_is_told_by_where_it_begins() -> None:
+    got = ramp(5, 100)
+    got[2, 40:60] = np.nan
+    message = verdict_of(got, ramp(5, 100)).message
+    assert (
+        "20 elements are nan where the expectation is not, in one run from element 240 of 500 on" in message
+    )
+    assert "at or after index 40 of the last axis (extent 100)" in message
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -69,6 +69,14 @@ void TouchedBytes::use_bits() {
     stretches_.clear();
 }
 
+uint64_t TouchedBytes::first_missing() const {
+    if (bits_.empty()) return stretches_.empty() || stretches_[0].begin > begin_ ? 0 : stretches_[0].end - begin_;
+    size_t word = 0;
+    while (word + 1 < bits_.size() && ~bits_[word] == 0) ++word;
+    const uint64_t missing = ~bits_[word];
+    return word * kWordBits + (missing == 0 ? kWordBits : static_cast<uint64_t>(__builtin_ctzll(missing)));
+}
+
 TensorCoverage TouchedBytes::coverage() {
     for (Stretch &last : last_) put_away(last);
     merge();
@@ -77,7 +85,7 @@ TensorCoverage TouchedBytes::coverage() {
     for (const uint64_t word : bits_) touched += static_cast<uint64_t>(__builtin_popcountll(word));
     const uint64_t bytes = end_ - begin_;
     const uint64_t promised = (0 - bytes) % kAllocationUnit + kAllocationUnit;
-    return {bytes - touched, beyond_bytes_ > promised ? beyond_bytes_ : 0};
+    return {bytes - touched, first_missing(), beyond_bytes_ > promised ? beyond_bytes_ : 0};
 }
 
 void Coverage::mark(uint32_t core, const Entry &entry) {

@@ -32,14 +32,16 @@ std::vector<TensorRange> load_tensors(const std::string &path) {
     return tensors;
 }
 
-// Prints `"KEY":{"TENSOR":BYTES,...},` of the inputs or the outputs for which the figure is not 0.
+using Figure = uint64_t TensorCoverage::*;
+
+// Prints `"KEY":{"TENSOR":BYTES,...},` of the inputs or the outputs for which the figure is not 0; BYTES are those of `printed`.
 void print_bytes(const char *key, const std::vector<TensorRange> &tensors, const std::vector<TensorCoverage> &coverage,
-                 bool output, uint64_t TensorCoverage::*figure) {
+                 bool output, Figure figure, Figure printed) {
     printf("\"%s\":{", key);
     const char *separator = "";
     for (size_t i = 0; i < tensors.size(); ++i) {
         if (tensors[i].output != output || coverage[i].*figure == 0) continue;
-        printf("%s\"%s\":%llu", separator, tensors[i].name.c_str(), static_cast<unsigned long long>(coverage[i].*figure));
+        printf("%s\"%s\":%llu", separator, tensors[i].name.c_str(), static_cast<unsigned long long>(coverage[i].*printed));
         separator = ",";
     }
     printf("},");
@@ -89,10 +91,12 @@ void report(const Price &price, const Timeline &timeline, const std::vector<Tens
     printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,", price.kernel_cycles, price.task_us, price.blocks);
     printf("\"timeline_events\":%llu,\"timeline_written\":%llu,", static_cast<unsigned long long>(timeline.events()),
            static_cast<unsigned long long>(timeline.written()));
-    print_bytes("unwritten", tensors, coverage, true, &TensorCoverage::missing_bytes);
-    print_bytes("unread", tensors, coverage, false, &TensorCoverage::missing_bytes);
-    print_bytes("written_beyond", tensors, coverage, true, &TensorCoverage::beyond_bytes);
-    print_bytes("read_beyond", tensors, coverage, false, &TensorCoverage::beyond_bytes);
+    constexpr Figure kMissing = &TensorCoverage::missing_bytes, kBeyond = &TensorCoverage::beyond_bytes;
+    print_bytes("unwritten", tensors, coverage, true, kMissing, kMissing);
+    print_bytes("unread", tensors, coverage, false, kMissing, kMissing);
+    print_bytes("written_beyond", tensors, coverage, true, kBeyond, kBeyond);
+    print_bytes("read_beyond", tensors, coverage, false, kBeyond, kBeyond);
+    print_bytes("first_unwritten", tensors, coverage, true, kMissing, &TensorCoverage::first_missing);
     print_conflicts(price);
     printf("\"cores\":[");
     for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i % price.composition.cores() < price.composition.cubes, i ? "," : "");

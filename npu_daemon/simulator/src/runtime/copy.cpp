@@ -119,6 +119,7 @@ void check_shape(const char *call, const CopyShape &shape) {
 void copy_gm_to_ub(CopyCall named, uint8_t *ub, const uint8_t *gm, CopyShape shape, PadShape pad) {
     if (on_cube_core()) return;  // as on the device
     const char *call = named == CopyCall::DataCopy ? "DataCopy(GM->UB)" : "DataCopyPad(GM->UB)";
+    if (named == CopyCall::DataCopy) take_remainder(call, shape, __builtin_return_address(0));
     check_shape(call, shape);
     check_element_bytes(call, pad.element_bytes);
     take_padding(pad);
@@ -142,6 +143,7 @@ void copy_gm_to_ub(CopyCall named, uint8_t *ub, const uint8_t *gm, CopyShape sha
 void copy_ub_to_gm(CopyCall named, uint8_t *gm, const uint8_t *ub, CopyShape shape, uint32_t dtype_code) {
     if (on_cube_core()) return;
     const char *call = named == CopyCall::DataCopy ? "DataCopy(UB->GM)" : "DataCopyPad(UB->GM)";
+    if (named == CopyCall::DataCopy) take_remainder(call, shape, __builtin_return_address(0));
     check_shape(call, shape);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const Operand origin = ub_operand(call, "src", ub, shape, shape.burst_bytes);

@@ -62,8 +62,10 @@ void copy_matrix(uint8_t *l1, const uint8_t *gm, const Nd2NzShape &shape) {
 }  // namespace
 
 void copy_gm_to_l1(CopyCall named, Space space, uint8_t *dst, const uint8_t *gm, CopyShape shape, PadShape pad) {
-    if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
+    if (!on_cube_core()) return;
     const char *call = named == CopyCall::LoadData ? "LoadData(GM)" : "DataCopy(GM->L1)";
+    if (named == CopyCall::DataCopy) take_remainder(call, shape, __builtin_return_address(0));
+    if (shape.burst_count == 0 || shape.burst_bytes == 0) return;
     check_copied_bursts(call, shape.burst_count);
     check_bursts(call, {}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     check_element_bytes(call, pad.element_bytes);
@@ -82,7 +84,9 @@ void copy_gm_to_l1(CopyCall named, Space space, uint8_t *dst, const uint8_t *gm,
 
 void copy_l1_to_gm(uint8_t *gm, const uint8_t *src, CopyShape shape) {
     constexpr const char *call = "DataCopy(L1->GM)";
-    if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
+    if (!on_cube_core()) return;
+    take_remainder(call, shape, __builtin_return_address(0));
+    if (shape.burst_count == 0 || shape.burst_bytes == 0) return;
     check_copied_bursts(call, shape.burst_count);
     check_bursts(call, {}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);

@@ -17,9 +17,11 @@ namespace {
 
 constexpr const char *kKindNames[] = {"runtime_fault", "unsupported", "resource_limit"};
 constexpr int kMaxFrames = 24;
+constexpr int kMostPlaces = 8;     // of copies that leave out a remainder
 
 bool g_tells_warnings = false;
 bool g_told[kWarningCount] = {};
+const void *g_places[kMostPlaces] = {};
 
 }  // namespace
 
@@ -44,6 +46,15 @@ bool is_news(Warning what) {
     return g_tells_warnings && !std::exchange(told, true);
 }
 
+bool is_new_place(const void *place) {
+    if (!g_tells_warnings) return false;
+    for (const void *&told : g_places) {
+        if (told == place) return false;
+        if (told == nullptr) return told = place, true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void estimated(const char *call, const char *within) {
@@ -54,6 +65,15 @@ void estimated(const char *call, const char *within) {
              within);
     void *frames[kMaxFrames];
     write_warning(kind, call, message, frames, backtrace(frames, kMaxFrames));
+}
+
+void remainder_left_out(const char *call, uint64_t bytes, const void *place) {
+    if (!is_new_place(place)) return;
+    char message[160];
+    snprintf(message, sizeof message, "copies %llu of %llu bytes: DataCopy moves whole 32-byte blocks and leaves out the rest; use DataCopyPad",
+             static_cast<unsigned long long>(bytes / kUbBlockBytes * kUbBlockBytes), static_cast<unsigned long long>(bytes));
+    void *frames[kMaxFrames];
+    write_warning("warning", call, message, frames, backtrace(frames, kMaxFrames));
 }
 
 void warn(Warning what, const char *call, const char *format, ...) {

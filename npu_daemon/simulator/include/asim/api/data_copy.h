@@ -93,6 +93,16 @@ asim::CopyShape contiguous_copy(uint32_t size_elems) {
     return {1, bytes, bytes, bytes};
 }
 
+// The same to or from global memory: its strides are the bytes that are asked for, from which the remainder is told. Not of elements of
+// one byte: their number is often widened elsewhere too, and an instruction that the two share is not priced twice.
+template <typename T>
+asim::CopyShape contiguous_gm_copy(uint32_t size_elems) {
+    const uint32_t bytes = static_cast<uint32_t>(uint64_t{size_elems} * sizeof(T));
+    const uint32_t copied = bytes / asim::kUbBlockBytes * asim::kUbBlockBytes;
+    const uint32_t stride = sizeof(T) == 1 ? copied : bytes;
+    return {1, copied, stride, stride};
+}
+
 // Copies with the cache hint of the tensor in global memory.
 template <typename T>
 inline __attribute__((always_inline)) void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
@@ -114,7 +124,7 @@ inline __attribute__((always_inline)) void copy_out(asim::CopyCall call, const G
 
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const uint32_t count) {
-    copy_in(asim::CopyCall::DataCopy, dst, src, contiguous_copy<T>(count), {});
+    copy_in(asim::CopyCall::DataCopy, dst, src, contiguous_gm_copy<T>(count), {});
 }
 
 template <typename T>
@@ -125,7 +135,7 @@ __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T>
 
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
-    copy_out(asim::CopyCall::DataCopy, dst, src, contiguous_copy<T>(count));
+    copy_out(asim::CopyCall::DataCopy, dst, src, contiguous_gm_copy<T>(count));
 }
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "asim/machine/fault.h"
+#include "asim/semantics/copy.h"
 
 namespace asim {
 
@@ -17,6 +18,14 @@ inline void check_bursts(const char *call, std::initializer_list<uint64_t> count
     for (const uint64_t stride : strides) {
         if (stride > kMostStrideBytes) fault(FaultKind::RuntimeFault, call, "a distance of %llu bytes is larger than any memory", static_cast<unsigned long long>(stride));
     }
+}
+
+// Warns if a contiguous copy, whose strides are the bytes asked for, leaves some out; then its strides are what it copies.
+inline void take_remainder(const char *call, CopyShape &shape, const void *place) {
+    const uint64_t asked_bytes = shape.gm_stride_bytes;
+    if (shape.burst_count != 1 || asked_bytes / kUbBlockBytes * kUbBlockBytes != shape.burst_bytes || asked_bytes == shape.burst_bytes) return;
+    remainder_left_out(call, asked_bytes, place);
+    shape.gm_stride_bytes = shape.ub_stride_bytes = shape.burst_bytes;
 }
 
 // Bursts of one copy: twelve bits count them (asc-devkit docs/zh/api/SIMD-API, the ranges of blockCount of DataCopy and DataCopyPad and

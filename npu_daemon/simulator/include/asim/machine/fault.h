@@ -18,5 +18,7 @@ void warn(Warning what, const char *call, const char *format, ...) __attribute__
 void tell_warnings();
 // Says that a call's results are off by more than `within`, a number, of their value.
 void estimated(const char *call, const char *within);
+// Says, once for each place in the kernel, that a copy of so many bytes leaves out what is no whole block.
+void remainder_left_out(const char *call, uint64_t bytes, const void *place);
 
 }  // namespace asim

@@ -17,6 +17,7 @@ struct TensorRange {
 
 struct TensorCoverage {
     uint64_t missing_bytes = 0;  // touched by none: not computed, or not taken into account, by this kernel
+    uint64_t first_missing = 0;  // offset of the first of them
     uint64_t beyond_bytes = 0;   // how far behind its end copies reach, if further than aclrtMalloc promises
 };
 
@@ -49,6 +50,7 @@ private:
     void set_bits_of(const Stretch &stretch);
     void merge();
     void use_bits();
+    uint64_t first_missing() const;     // of stretches that are merged, or of bits
 
     std::vector<Stretch> last_;     // of each core, what it touched last, from end to end
     std::vector<Stretch> stretches_;    // of which none is empty

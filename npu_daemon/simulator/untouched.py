@@ -42,13 +42,13 @@ def _holds_untouched(array: Array) -> bool:
 
 
 def _described(tensor: TensorSpec, missing_bytes: int, first_byte: int) -> Diagnostic:
-    element_bytes = tensor.dtype.size_bytes(1)
+    bits = tensor.dtype.bits
     where = ""
     if not tensor.dynamic:
-        first = np.unravel_index(first_byte // element_bytes, tensor.shapes[0])
+        first = np.unravel_index(first_byte * 8 // bits, tensor.shapes[0])
         where = f", the first at {[int(axis) for axis in first]}"
     message = (
-        f"{-(-missing_bytes // element_bytes)} elements of {tensor.name} were never written by any "
+        f"{-(-missing_bytes * 8 // bits)} elements of {tensor.name} were never written by any "
         f"instruction{where}: do blocks, tiles and the last, shorter tile together cover the whole output?"
     )
     return Diagnostic(phase=Phase.RUN_KERNEL, message=message)

@@ -42,6 +42,7 @@ void fault(FaultKind, const char *call, const char *format, ...) {
 
 void warn(Warning, const char *, const char *, ...) {}
 void estimated(const char *, const char *) {}
+void remainder_left_out(const char *, uint64_t, const void *) {}
 
 // One line a record: name, element bytes, repeats, then offset:extent of each operand.
 void emit(Record record, std::initializer_list<Operand> operands) {

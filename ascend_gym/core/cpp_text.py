@@ -17,7 +17,7 @@ _COMMENT_OR_LITERAL = (
     r"|(?<![0-9a-zA-Z_])(?:u8|[uUL])?'(?:[^'\\\n]|\\.|\\\Z)*(?:'|(?=\n)|\Z)"
 )
 _NO_CODE = re.compile(_COMMENT_OR_LITERAL, re.DOTALL)
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+INCLUDE_DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 """A directive that includes a file; group 1 is the file as it is named."""
 _TOKEN = re.compile(
     rf"{_COMMENT_OR_LITERAL}|(?P<blank>\s+)|\w+|(?:(?!//|/\*)[-+*/%&|^<>=!~:.?#])+|.", re.DOTALL

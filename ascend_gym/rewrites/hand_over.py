@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.rewrites.rule import (
     Choice,
     Effect,
@@ -31,8 +32,6 @@ _COMPUTED = re.compile(r"<(?:\w+::)*V_MTE3>")
 _QUEUE_TYPE = re.compile(
     r"((?:\w+::)*)TQue(?:<\s*((?:\w+::)*)(VECIN|VECOUT)|Bind<\s*(?:\w+::)*VECIN,\s*(?:\w+::)*(VECOUT))\s*,"
 )
-
-
 _OVERLAPPING_COPIES = Effect((Pipe.MTE2, Pipe.MTE3), "the next tile is copied in while one is copied out")
 
 
@@ -162,9 +161,7 @@ def _is_used_plainly(view: View, queue: _Queue) -> bool:
         calls = len(_calls_on(file, queue.name))
         fills = [call for call in file.source.calls if call.name == "InitBuffer" and call.values]
         named = sum(re.split(r"::|\.|->", call.values[0])[-1] == queue.name for call in fills)
-        words = re.findall(
-            rf"\b{queue.name}\b", re.sub(r"//[^\n]*|/\*.*?\*/", "", file.source.text, flags=re.S)
-        )
+        words = re.findall(rf"\b{queue.name}\b", without_comments(file.source.text))
         if len(words) != calls + named + (file.path == queue.file.path):
             return False
     return True

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascend_gym.core.cpp_text import INCLUDE
+from ascend_gym.core.cpp_text import INCLUDE_DIRECTIVE
 from ascend_gym.core.digest import digest_of_tree
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
@@ -154,7 +154,7 @@ def _closure(
         path = waiting.pop(0)
         virtual = _virtual(path, folder, root)
         found[virtual] = SourceFile(path=virtual, text=read_source(path))
-        for name in INCLUDE.findall(found[virtual].text):
+        for name in INCLUDE_DIRECTIVE.findall(found[virtual].text):
             included = _find(name, [path.parent, *search], root or folder)
             if included is None or included in seen or _is_logging(included, root):
                 continue

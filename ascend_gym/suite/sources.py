@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ascend_gym.core.cpp_text import INCLUDE
+from ascend_gym.core.cpp_text import INCLUDE_DIRECTIVE
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 from ascend_gym.core.toml_file import reason_of
@@ -75,7 +75,7 @@ def _shared_headers(host: Sequence[SourceFile], device: Sequence[SourceFile]) ->
     waiting, found = list(host), {}
     while waiting:
         file = waiting.pop()
-        for name in INCLUDE.findall(file.text):
+        for name in INCLUDE_DIRECTIVE.findall(file.text):
             path = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), name))
             if path in headers and path not in found:
                 found[path] = headers[path]

@@ -355,8 +355,8 @@ def _prices_ahead(toolchain: Toolchain, job: KernelJob, protocol: MeasureProtoco
     """Have the price computed beside the search for races and the verdict, if that is quick."""
     if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES:
         return {}
-    price = partial(price_trace, toolchain, job.trace, load_chip(protocol.chip), job.tensor_ranges)
-    return {protocol.chip: job.when_idle(price)}
+    chip = load_chip(protocol.chip)
+    return {chip.name: job.when_idle(partial(price_trace, toolchain, job.trace, chip, job.tensor_ranges))}
 
 
 def _price_of(toolchain: Toolchain, run: _Run, chip: Chip) -> dict[str, Any] | Failure:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Set
 from pathlib import Path
 
-from ascend_gym.core.cpp_text import INCLUDE, code_only
+from ascend_gym.core.cpp_text import INCLUDE_DIRECTIVE, code_only
 from npu_daemon.simulator.kernel_ir.origins import ROOT, last_name, mark_of
 
 READ_FIRST = "asim/api/matmul.h"
@@ -36,7 +36,7 @@ def header_marks(include: Path, exported: Set[str]) -> dict[str, list[str]]:
 
 def named_in(text: str) -> set[str]:
     """Return the identifiers in the code of a header: not those of comments, strings and paths."""
-    code = code_only(INCLUDE.sub("", text))
+    code = code_only(INCLUDE_DIRECTIVE.sub("", text))
     return set(_IDENTIFIER.findall(code))
 
 
@@ -62,7 +62,7 @@ def headers_below(include: Path, *roots: str) -> set[str]:
 
 
 def _included(include: Path, path: str) -> Iterator[str]:
-    for name in INCLUDE.findall((include / path).read_text("utf-8")):
+    for name in INCLUDE_DIRECTIVE.findall((include / path).read_text("utf-8")):
         for folder in (Path(path).parent, *_FOLDERS):
             if (include / folder / name).is_file():
                 yield str(folder / Path(name))

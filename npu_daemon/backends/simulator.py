@@ -51,6 +51,7 @@ from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
 from npu_daemon.simulator.tiling_run import tiling_alone, tiling_of
 from npu_daemon.simulator.toolchain import Toolchain, obtain_toolchain
+from npu_daemon.simulator.unset_fields import unset_fields
 from npu_daemon.simulator.untouched import never_written
 
 _AHEAD_BYTES = 2**20
@@ -243,15 +244,19 @@ class SimulatorBackend:
         finally:
             if not isinstance(finished, tuple):
                 job.close()
+        unset = partial(unset_fields, tiling, build.candidate)
         if isinstance(finished, Failure):
-            return replace(finished, seconds=tiling.seconds + finished.seconds)
+            said = (*finished.diagnostics, *unset())
+            return Failure(finished.status, said, tiling.seconds + finished.seconds)
         outputs, seconds, warnings, ahead = finished
         read_by_tiling = host.definition.value_dependent_inputs()
         handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, ahead)
         price = partial(_price_of, self.toolchain, handle, chip)
-        return RunOutput(
-            outputs, handle, tiling.seconds + seconds, warnings, partial(never_written, case, price)
-        )
+
+        def explain(wrong: tuple[tuple[Array, ...], ...]) -> tuple[Diagnostic, ...]:
+            return (*never_written(case, price, wrong), *unset())
+
+        return RunOutput(outputs, handle, tiling.seconds + seconds, warnings, explain)
 
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool

@@ -213,12 +213,12 @@ def _figure(where: str, written: object) -> Figure:
 
 
 def _check_cores(path: Path, geometry: dict[str, Any]) -> None:
-    """Raise ``MisuseError`` unless each cube core has as many vector cores as the next."""
+    """Raise ``MisuseError`` unless each cube core has two vector cores (docs/hardware.md section 1)."""
     cubes, vectors = (geometry[name]["value"] for name in ("aic_cores", "aiv_cores"))
-    if vectors % cubes != 0:
+    if vectors != 2 * cubes:
         raise MisuseError(
-            f"chip file {path}: geometry: aiv_cores is {vectors}, no multiple of aic_cores, which is "
-            f"{cubes}; each cube core has the same number of vector cores"
+            f"chip file {path}: geometry: aiv_cores is {vectors} and aic_cores {cubes}; expected two vector "
+            f"cores for each cube core, as kernels on both are built for: {2 * cubes} and {cubes}"
         )
 
 

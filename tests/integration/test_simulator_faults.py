@@ -232,6 +232,24 @@ def test_a_broken_tiling_program_is_explained(
     assert says in result.all_diagnostics[0].message
 
 
+@pytest.mark.parametrize(
+    ("unset", "says"),
+    [
+        (["coreLength"], "never sets coreLength of AddTilingData"),
+        (["tileLength"], "never sets tileLength of AddTilingData"),
+        (["coreLength", "tileLength"], "never sets coreLength and tileLength of AddTilingData"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_fields_that_are_never_set_are_named(bench: Workbench, unset: list[str], says: str) -> None:
+    setters = {f"tiling.set_{name}(": f"// tiling.set_{name}(" for name in unset}
+    result = bench.evaluate(bench.edited(tiling=setters), run_timeout_s=2.0)
+    assert result.status is not Status.OK
+    assert [str(each) for each in result.all_diagnostics if says in each.message]
+    (ill,) = bench.evaluate(bench.edited(kernel={ADD: ""})).cases
+    assert not [each for each in ill.diagnostics if "never sets" in each.message]
+
+
 def test_the_next_evaluation_works_after_a_crash(bench: Workbench) -> None:
     crashed = bench.evaluate(bench.edited(kernel={LOOP_BODY: "*(volatile int *)nullptr = 1;"}))
     healthy = bench.evaluate(bench.spec.baseline)

@@ -134,7 +134,11 @@ def test_a_chip_of_one_s_own_is_its_base_but_for_its_figures(chip_file: Path) ->
         ),
         (
             HALF.replace("[timing]", "[geometry]").replace("clock_mhz", "aiv_cores").replace("900", "25"),
-            r"half\.toml: geometry: aiv_cores is 25, no multiple of aic_cores, which is 24",
+            r"half\.toml: geometry: aiv_cores is 25 and aic_cores 24; expected two .*: 48 and 24",
+        ),
+        (
+            HALF.replace("[timing]", "[geometry]").replace("clock_mhz", "aiv_cores").replace("900", "24"),
+            r"half\.toml: geometry: aiv_cores is 24 and aic_cores 24; expected two .*: 48 and 24",
         ),
         (HALF.replace('"910B2"', '"910B9"'), "no base is named '910B9'; there are: 910B1"),
         (HALF.replace('"910B2"', '"dav_2201"'), "geometry lacks aic_cores"),

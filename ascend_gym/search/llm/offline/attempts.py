@@ -211,13 +211,18 @@ def _without_the_innocent(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt
 
 
 def _with_common_culprits(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt]:
-    """Return the attempts, with what those of one complaint have in common as their culprits, if anything."""
+    """Return the attempts, with what those of one complaint have in common as their culprits, if anything.
+
+    Numbers are left out: two that failed have the line without them in common, and others may do.
+    """
     common: dict[str, frozenset[str]] = {}
     for attempt in attempts:
-        if attempt.complaint:
+        if attempt.complaint and not attempt.is_of_numbers:
             common[attempt.complaint] = common.get(attempt.complaint, attempt.culprits) & attempt.culprits
     return [
-        replace(attempt, culprits=shared) if (shared := common.get(attempt.complaint)) else attempt
+        replace(attempt, culprits=shared)
+        if not attempt.is_of_numbers and (shared := common.get(attempt.complaint))
+        else attempt
         for attempt in attempts
     ]
 

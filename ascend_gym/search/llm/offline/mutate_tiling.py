@@ -73,7 +73,7 @@ class _Mutation(WithNumbers):
         known = self.numbers.weight(choice)
         if known is not None:
             return fits * hopeful(known)
-        return fits * (1.0 if choice.forward else self.backward_weight) / (1 + rank)
+        return fits * (1.0 if choice.forward else self.backward_weight) / (1 + rank) ** 2
 
 
 def answer(prompt: str, draws: SeededChoice) -> str:

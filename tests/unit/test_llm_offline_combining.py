@@ -17,6 +17,7 @@ from ascend_gym.search.llm.offline.combining import at_all_places, balanced, com
 from ascend_gym.search.llm.offline.lessons import lessons_of
 from ascend_gym.search.llm.offline.picking import told
 from ascend_gym.search.llm.offline.places import place_of
+from ascend_gym.search.llm.offline.ub_estimate import UbRoom
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 
@@ -58,19 +59,19 @@ class Run:
     def combined(self):
         """Return what is combined in the kernel of the fastest version."""
         attempts = self.attempts
-        untried = Untried(self.best.candidate, attempts, (4,))
+        untried = Untried(self.best.candidate, attempts, UbRoom((4,)))
         return combined(self.best.candidate, KERNEL_RULES, untried, lessons_of(attempts))
 
     def balanced(self):
         """Return the texts of the tilings that change two numbers against each other."""
         before = self.best.candidate
-        found = balanced(before, HOST_RULES, Untried(before, self.attempts, (4,)))
+        found = balanced(before, HOST_RULES, Untried(before, self.attempts, UbRoom((4,))))
         return [steps[1].applied_to(steps[0].applied_to(before)).tiling_text for steps in found]
 
     def exchanged(self):
         """Return the texts of the tilings that exchange one number for another."""
         before = self.best.candidate
-        untried = Untried(before, self.attempts, (4,))
+        untried = Untried(before, self.attempts, UbRoom((4,)))
         found = exchanged(before, HOST_RULES, untried)
         return [steps[1].applied_to(steps[0].applied_to(before)).tiling_text for steps in found]
 

@@ -14,7 +14,7 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.rule import FileEdit
 from ascend_gym.rewrites.syntax import Edit, splice
 from ascend_gym.search.llm.offline.places import place_of
-from ascend_gym.search.llm.offline.ub_estimate import fits_ub
+from ascend_gym.search.llm.offline.ub_estimate import UbRoom, fits_ub
 
 _ATTEMPT = re.compile(
     r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)",
@@ -108,16 +108,16 @@ class Untried:
     Attributes:
         before: the version.
         attempts: what was attempted.
-        element_bytes: sizes of the elements in the cases.
+        ub_room: what is told of UB.
     """
 
     before: Candidate
     attempts: Sequence[ShownAttempt]
-    element_bytes: tuple[int, ...]
+    ub_room: UbRoom
 
     def accepts(self, after: Candidate) -> bool:
         """Say whether a rewrite fits UB, as far as is known, and holds nothing that failed."""
-        fits = fits_ub(after, self.before, self.element_bytes)
+        fits = fits_ub(after, self.before, self.ub_room)
         return fits and not is_doomed(self.before, after, self.attempts)
 
     def promises(self, after: Candidate) -> bool:

@@ -84,7 +84,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
     of_numbers = "fine-tune parameters" in prompt
 
-    untried = Untried(parent, without_doubtful(attempts), evidence.element_bytes)
+    untried = Untried(parent, without_doubtful(attempts), evidence.ub_room)
     numbers = NumberedChoices(Axes(attempts), parent)
     accepts = partial(_is_worth, parent, untried.accepts)
     for steps in chain(balanced(parent, _RULES, untried), exchanged(parent, _RULES, untried)):

@@ -72,7 +72,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     if before is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to refine."
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
-    untried = Untried(before, attempts, evidence.element_bytes)
+    untried = Untried(before, attempts, evidence.ub_room)
     numbers = NumberedChoices(Axes(attempts), before)
     lessons = lessons_of(attempts)
     after, steps = combined(before, _RULES, untried, lessons)

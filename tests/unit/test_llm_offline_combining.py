@@ -200,15 +200,41 @@ def test_beyond_a_number_of_the_kernel_without_effect_there_is_none():
     assert Axes(run.attempts).weight(place_of(changes)) < 0.05
 
 
+def _length(now, wanted):
+    """Return the changes that make one tile length of another."""
+    return frozenset(
+        {f"-constexpr uint32_t TILE_LENGTH = {now};", f"+constexpr uint32_t TILE_LENGTH = {wanted};"}
+    )
+
+
 def test_what_had_no_effect_is_in_doubt_once_another_number_of_the_host_is_another():
     run = Run(SPEC)
     run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
-    changes = frozenset(
-        {"-constexpr uint32_t TILE_LENGTH = 1024;", "+constexpr uint32_t TILE_LENGTH = 2048;"}
-    )
-    assert Axes(run.attempts).weight(place_of(changes)) < 0.1
+    shorter, same, longer = (place_of(_length(1024, wanted)) for wanted in (2048, 4096, 8192))
+    assert Axes(run.attempts).weight(shorter) < 0.1
+    assert Axes(run.attempts).weight(same) < 0.1
     run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
-    assert Axes(run.attempts).weight(place_of(changes)) is None
+    assert Axes(run.attempts).weight(shorter) < 0.1  # what had no effect at more has none at less
+    assert Axes(run.attempts).weight(same) is None
+    assert Axes(run.attempts).weight(longer) is None
+
+
+def test_a_doubt_ends_when_the_number_is_tried_again():
+    run = Run(SPEC)
+    run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    run.attempt("tile_size", 99.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert Axes(run.attempts).weight(place_of(_length(1024, 2048))) > 1.0
+
+
+def test_an_axis_that_never_had_an_effect_is_in_doubt_once():
+    run = Run(SPEC)
+    run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    run.attempt("split_alignment", 80.0, old="BYTES = 512", new="BYTES = 256")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
+    assert Axes(run.attempts).weight(place_of(_length(1024, 4096))) < 0.1
 
 
 def test_a_number_that_is_in_doubt_may_be_tried_again():

@@ -226,6 +226,19 @@ def test_what_attempts_with_the_same_complaint_have_in_common_is_to_blame():
     assert not is_doomed(SPEC.baseline, deeper_alone, attempts_in(told[0]))
 
 
+def test_numbers_that_failed_alike_leave_the_others_of_their_line():
+    fault = "[run_kernel] op_kernel/toy.cpp:7: InitBuffer: unified buffer overflow"
+    said = f"- its reason: Rules: tile_size.\n- {fault}"
+    told = [
+        _told(_of_length(length), Status.RUNTIME_FAULT).replace("- [verify] wrong", said)
+        for length in (8192, 16384)
+    ]
+    attempts = attempts_in("\n".join(told))
+    assert [attempt.rules for attempt in attempts] == [("tile_size",), ("tile_size",)]
+    assert all(is_doomed(SPEC.baseline, _of_length(length), attempts) for length in (8192, 16384))
+    assert not is_doomed(SPEC.baseline, _of_length(2048), attempts)
+
+
 def test_what_attempts_with_wrong_results_have_in_common_may_be_innocent():
     common, parts = (
         KERNEL.replace("NUM = 1", "NUM = 2"),
@@ -368,7 +381,7 @@ _BUFFER = "pipe.InitBuffer(b, tile * sizeof(float));"
 @pytest.mark.parametrize(
     ("init", "constant", "taken_share", "fits"),
     [
-        # Four times half of a tile and one of float: a third buffer of each queue takes as much again as the float one.
+        # Four halves and one float of a tile: a third buffer of each queue takes as much as it.
         (_QUEUES + _BUFFER, "constexpr int N = 3;", 0.70, True),
         (_QUEUES + _BUFFER, "constexpr int N = 3;", 0.76, False),
         (_QUEUES + _BUFFER, "constexpr int N = 1;", 1.0, True),
@@ -406,7 +419,8 @@ def test_room_in_ub_and_bank_conflicts_are_read_from_measurements():
     both = evidence_of(first + second)
     assert (both.ub_room.taken_bytes, both.bank_conflicts) == (5000, 0.375)
     untold = evidence_of("status: ok\n")
-    assert untold.ub_room.taken_bytes is None and untold.bank_conflicts is None
+    assert untold.ub_room.taken_bytes is None
+    assert untold.bank_conflicts is None
 
 
 def test_padding_against_bank_conflicts_waits_where_there_are_none():
@@ -473,6 +487,15 @@ def test_rules_that_changed_nothing_together_are_each_in_vain_and_more_so_everyw
     slower = lessons_of(attempts_in(told.replace("-> 20.00", "-> 20.10")))
     assert nothing.in_vain == {"early_release": 1.0, "l2_bypass": 3.0}
     assert slower.in_vain == {"early_release": 0.5, "l2_bypass": 0.5}
+
+
+@pytest.mark.parametrize(("outcome", "in_vain"), [("not faster: 20.00 -> 20.10 us", 3.0), ("failed", 2.0)])
+def test_a_rule_that_loses_at_all_places_is_in_vain_at_each_but_one_that_fails_may_do_at_some(
+    outcome, in_vain
+):
+    reason = "- its reason: Rules: aligned_copy. - aligned_copy at all 3 copies: plain"
+    told = f"### Attempt 1, {outcome} (kernel)\n{reason}\n~~~~diff\n-a();\n+b();\n~~~~\n"
+    assert lessons_of(attempts_in(told)).in_vain == {"aligned_copy": in_vain}
 
 
 def test_rules_of_a_first_version_gained():

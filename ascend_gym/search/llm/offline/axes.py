@@ -70,11 +70,13 @@ class Axes:
         without effect there is none, whatever else has changed since, nor elsewhere along an axis of the
         kernel, where nothing seems to depend on them; where the way back lost there may be more to gain.
         """
-        gains = self._gains.get(place.axis) if place is not None else None
-        in_doubt = self._in_doubt.get(place.axis, set()) - (gains or {}).keys() if place is not None else set()
-        if place is not None and any(_is_before(place, numbers) for numbers in in_doubt):
+        if place is None:
+            return None
+        gains = self._gains.get(place.axis, {})
+        in_doubt = self._in_doubt.get(place.axis, set()) - gains.keys()
+        if any(_is_before(place, numbers) for numbers in in_doubt):
             return _BEFORE_NO_EFFECT
-        if place is None or not gains:
+        if not gains:
             return None
         present = gains.get(place.present, 0.0)
         if place.wanted in gains:

@@ -87,20 +87,19 @@ def _grown_bytes(after: Candidate, before: Candidate, element_bytes: int, taken_
     """Return at least how many bytes the buffers take now that took ``taken_bytes`` before.
 
     Of several unknown values nothing is known but their sum, so each counts as if it had grown as little as
-    the one that grew least. The class that ran is not known either.
+    the one that grew least. Classes that do not run count as well, and only make the growth seem smaller.
     """
-    old, new = _asked_by_class(before, element_bytes), _asked_by_class(after, element_bytes)
-    if len(old) != len(new):
+    asked, wanted = (_asked_in_all(candidate, element_bytes) for candidate in (before, after))
+    unknown = [product for product in asked if product and asked[product] > 0]
+    rest_bytes = taken_bytes - asked[()]
+    growth = min((wanted[product] / asked[product] for product in unknown), default=1.0)
+    if rest_bytes < 0 or growth < 1.0 or (rest_bytes > 0 and not unknown):
         return 0
-    least = taken_bytes if not old else UB_BYTES + taken_bytes
-    for asked, wanted in zip(old.values(), new.values(), strict=True):
-        unknown = [product for product in asked if product and asked[product] > 0]
-        rest_bytes = taken_bytes - asked[()]
-        growth = min((wanted[product] / asked[product] for product in unknown), default=1.0)
-        if rest_bytes < 0 or growth < 1.0 or (rest_bytes > 0 and not unknown):
-            return 0
-        least = min(least, int(wanted[()] + rest_bytes * growth))
-    return least
+    return int(wanted[()] + rest_bytes * growth)
+
+
+def _asked_in_all(candidate: Candidate, element_bytes: int) -> Counter[tuple[str, ...]]:
+    return sum(_asked_by_class(candidate, element_bytes).values(), Counter())
 
 
 @lru_cache(maxsize=512)

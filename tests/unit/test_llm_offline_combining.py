@@ -237,6 +237,14 @@ def test_an_axis_that_never_had_an_effect_is_in_doubt_once():
     assert Axes(run.attempts).weight(place_of(_length(1024, 4096))) < 0.1
 
 
+def test_padding_is_in_doubt_once_tiles_have_another_length():
+    run = Run(make_spec(tiling=TILING, kernel="pipe.InitBuffer(a, 64);\n"))
+    run.attempt("bank_padding", 101.0, old="64)", new="64 + 256)")
+    assert without_doubtful(run.attempts) == run.attempts
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
+
+
 def test_a_number_that_is_in_doubt_may_be_tried_again():
     run = Run(SPEC)
     run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")

@@ -397,6 +397,14 @@ def test_what_the_buffers_take_bounds_what_more_of_them_take(init, constant, tak
     assert fits_ub(_asking(init, constant), before, room) == fits
 
 
+def test_what_the_kernel_defines_is_not_what_the_tiling_program_calls_the_same():
+    host = "constexpr int N = 2;\nvoid T() {}\n"
+    before = _asking(_QUEUES + _BUFFER, "constexpr int N = 2;", host)
+    assert not fits_ub(
+        _asking(_QUEUES + _BUFFER, "constexpr int N = 3;", host), before, UbRoom((2,), UB_BYTES)
+    )
+
+
 def test_growth_is_bounded_only_where_it_is_certain():
     before = _asking(_QUEUES + "pipe.InitBuffer(b, rows * 32);")
     after = _asking(_QUEUES + "pipe.InitBuffer(b, rows * 32);", "constexpr int N = 3;")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _HOST_RULES = frozenset(rule.name for rule in RULES if rule.side is Side.TILING)
+_PADDING = "bank_padding"
 _TELLING_GAIN = 0.003
 _NUMBER = re.compile(r"(?<![\w.])\d+(?=[uUlL]*(?![\w.]))")
 _FAILED = -9.0  # in place of the gain of what did not work at all
@@ -100,14 +101,18 @@ def _doubtful(attempts: Sequence[ShownAttempt]) -> set[int]:
 
     Numbers of a tiling function depend on each other: one that had no effect may have one under another that
     gained since, as a least share of work has under a coarser alignment. It is tried again; an axis along
-    which nothing ever had an effect is in doubt once.
+    which nothing ever had an effect is in doubt once. Which buffers share banks depends on their sizes, and
+    so on such numbers, too.
     """
     doubtful: set[int] = set()
+    padded: list[int] = []
     vain: dict[Axis, list[int]] = defaultdict(list)
     doubted: set[Axis] = set()
     telling: set[Axis] = set()
     unused: set[Axis] = set()
     for number, attempt in enumerate(attempts):
+        if attempt.rules == (_PADDING,) and not attempt.kept:
+            padded.append(number)
         place = place_of(attempt.changes) if attempt.is_of_numbers else None
         if place is None or attempt.rules[0] not in _HOST_RULES:
             continue
@@ -118,7 +123,7 @@ def _doubtful(attempts: Sequence[ShownAttempt]) -> set[int]:
         telling.add(place.axis)
         if attempt.kept and (attempt.gain or 0.0) > _TELLING_GAIN:
             others = vain.keys() - {place.axis} - (unused - telling)
-            doubtful.update(number for axis in others for number in vain.pop(axis))
+            doubtful.update(padded, *(vain.pop(axis) for axis in others))
             doubted |= others
     return doubtful
 

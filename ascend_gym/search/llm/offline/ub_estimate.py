@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -108,7 +108,7 @@ def _asked_by_class(
 ) -> dict[tuple[str, int], Counter[tuple[str, ...]]]:
     """Return the sums that the ``InitBuffer`` calls of each class of the kernel ask for, in their order."""
     view = View(candidate)
-    known = _known_values([*view.kernel, *view.host])
+    known = _known_values(view)
     by_class: dict[tuple[str, int], Counter[tuple[str, ...]]] = {}
     for file in view.kernel:
         for call in file.source.calls:
@@ -142,13 +142,21 @@ def _is_reached(source: Source, node: Node, element_bytes: int) -> bool:
     return True
 
 
-def _known_values(files: list[File]) -> dict[str, str]:
-    """Return, by name, the text of every value that has one definition, tiling fields included."""
+def _known_values(view: View) -> dict[str, str]:
+    """Return, by name, the text of every value that has one definition, tiling fields included.
+
+    What the kernel defines itself is not what the tiling program calls the same.
+    """
+    host, kernel = _texts_by_name(view.host), _texts_by_name(view.kernel)
+    return {name: next(iter(found)) for name, found in {**host, **kernel}.items() if len(found) == 1}
+
+
+def _texts_by_name(files: Iterable[File]) -> dict[str, set[str]]:
     texts: dict[str, set[str]] = {}
     for file in files:
         for name, text in _definitions(file):
             texts.setdefault(name, set()).add(text)
-    return {name: next(iter(found)) for name, found in texts.items() if len(found) == 1}
+    return texts
 
 
 def _definitions(file: File) -> Iterator[tuple[str, str]]:

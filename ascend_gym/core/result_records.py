@@ -132,16 +132,19 @@ class Accuracy(Record):
 
 
 class CoreTimes(Record):
-    """Differences between cores, which the means of a profile hide.
+    """What the means of a profile hide.
 
     Attributes:
         slowest_us: longest busy time of a core, in microseconds.
         wait_ratios: for each pipe, the share of core time in which it has work but waits for others, by the
             names of msopprof, such as ``aiv_vec_wait_ratio``.
+        bank_conflict_ratios: for each vector instruction that loses some, the share of vector core time that
+            it takes longer for operands in the same banks of UB.
     """
 
     slowest_us: float = Field(ge=0)
     wait_ratios: dict[str, float] = Field(default_factory=dict)
+    bank_conflict_ratios: dict[str, float] = Field(default_factory=dict, exclude_if=lambda value: not value)
 
 
 class Stall(Record):
@@ -165,7 +168,8 @@ class CaseResult(Record):
     """Outcome of one case; the status determines which fields are set.
 
     ``floor_us`` is a time in microseconds that no candidate can beat on this chip, and ``cores`` tells how
-    far cores differ and what they wait for; ``None`` where the backend does not know. ``stalls`` are the
+    far cores differ and what they wait for; ``ub_taken_bytes`` is how much of UB the kernel's buffers take on
+    the vector core where they take most. All are ``None`` where the backend does not know. ``stalls`` are the
     longest waits of a core by line of the source, the longest first, where the protocol asks for them.
     """
 
@@ -177,6 +181,7 @@ class CaseResult(Record):
     accuracy: Accuracy | None = None
     floor_us: float | None = Field(default=None, gt=0, exclude_if=lambda value: value is None)
     cores: CoreTimes | None = Field(default=None, exclude_if=lambda value: value is None)
+    ub_taken_bytes: int | None = Field(default=None, ge=0, exclude_if=lambda value: value is None)
     stalls: tuple[Stall, ...] = Field(default=(), exclude_if=lambda value: not value)
     diagnostics: tuple[Diagnostic, ...] = ()
 

@@ -101,7 +101,8 @@ def fixed_cores(view: View) -> Iterator[Site]:
 def core_share(view: View) -> Iterator[Site]:
     """A variable gets the number of cores from the platform: ``coreNum = platform.GetCoreNumAiv()``.
 
-    Assumption: the work is divided by that variable. An existing share can be removed.
+    Half of them are taken, and half of these in a further step. Assumption: the work is divided by that
+    variable. An existing share can be removed.
     """
     for file in view.host:
         for call in file.source.calls:
@@ -208,14 +209,22 @@ def _fixing(file: File, call: Call, constants: set[str]) -> Iterator[Site]:
 def _share_site(file: File, call: Call) -> Iterator[Site]:
     """Yield the site at a call that is a complete value, except for an optional divisor."""
     parent, text = call.node.parent, file.source.text_of(call.node)
-    label = file.label(call.node.start_byte, text)
-    if parent is not None and parent.type in _HOLDERS:
-        end = call.node.end_byte
-        shares = ((share, file.edit(Edit(end, end, f" / {share}"))) for share in _SHARES)
-        yield Site(label, tuple(Choice(f"1/{share} of the cores", (edit,)) for share, edit in shares))
-    elif parent is not None and _divisor(file.source, parent) in map(str, _SHARES):
-        edit = file.edit(Edit(call.node.end_byte, parent.end_byte, ""))
-        yield Site(label, (Choice("all cores", (edit,), forward=False),))
+    if parent is None:
+        return
+    begin, end = call.node.end_byte, parent.end_byte
+    if parent.type in _HOLDERS:
+        present, end = 1, begin
+    elif _divisor(file.source, parent) in map(str, _SHARES):
+        present = int(_divisor(file.source, parent))
+    else:
+        return
+    halved = [2 * present] if 2 * present in _SHARES else []
+    choices = [
+        Choice(f"1/{share} of the cores", (file.edit(Edit(begin, end, f" / {share}")),)) for share in halved
+    ]
+    if present > 1:
+        choices.append(Choice("all cores", (file.edit(Edit(begin, end, "")),), forward=False))
+    yield Site(file.label(call.node.start_byte, text), tuple(choices))
 
 
 def _divisor(source: Source, node: Node) -> str:

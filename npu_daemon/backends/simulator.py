@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -45,7 +45,7 @@ from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import core_times_of, profile_of, samples_us
 from npu_daemon.simulator.races import find_race
-from npu_daemon.simulator.run_report import reported_warnings
+from npu_daemon.simulator.run_report import reported_ub_taken_bytes, reported_warnings
 from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
@@ -58,8 +58,6 @@ _AHEAD_BYTES = 2**20
 """Size of the largest trace that is priced before its run is accepted: half a second."""
 
 _Prices: TypeAlias = Mapping[str, WhenIdle[dict[str, Any] | Failure]]
-_Finished: TypeAlias = tuple[tuple[tuple[Array, ...], ...], float, tuple[Diagnostic, ...], _Prices]
-
 _COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
 
 
@@ -82,6 +80,25 @@ class _Build:
 
 
 @dataclass(frozen=True)
+class _Finished:
+    """What a successful run leaves.
+
+    Attributes:
+        outputs: arrays of each output.
+        seconds: wall time.
+        ub_taken_bytes: how much of UB its buffers take, where any vector core initialised one.
+        warnings: of runs that are checked for races.
+        ahead: prices that are computed when a processor is idle, by chip.
+    """
+
+    outputs: tuple[tuple[Array, ...], ...]
+    seconds: float
+    ub_taken_bytes: int | None
+    warnings: tuple[Diagnostic, ...] = ()
+    ahead: _Prices = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class _Run:
     """State of a finished run.
 
@@ -92,7 +109,7 @@ class _Run:
         job: the run.
         tiling: output of the tiling program.
         read_by_tiling: inputs whose values the tiling program may read.
-        ahead: prices that are computed when a processor is idle, by chip.
+        finished: what it left.
     """
 
     spec: OpSpec
@@ -101,7 +118,7 @@ class _Run:
     job: KernelJob
     tiling: TilingOutcome
     read_by_tiling: frozenset[str]
-    ahead: _Prices
+    finished: _Finished
 
 
 class SimulatorBackend:
@@ -242,26 +259,26 @@ class SimulatorBackend:
         try:
             finished = self._executed(job, build, case, protocol, searched=rerun == 0)
         finally:
-            if not isinstance(finished, tuple):
+            if not isinstance(finished, _Finished):
                 job.close()
         unset = partial(unset_fields, tiling, build.candidate)
         if isinstance(finished, Failure):
             said = (*finished.diagnostics, *unset())
             return Failure(finished.status, said, tiling.seconds + finished.seconds)
-        outputs, seconds, warnings, ahead = finished
         read_by_tiling = host.definition.value_dependent_inputs()
-        handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, ahead)
+        handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, finished)
         price = partial(_price_of, self.toolchain, handle, chip)
 
         def explain(wrong: tuple[tuple[Array, ...], ...]) -> tuple[Diagnostic, ...]:
             return (*never_written(case, price, wrong), *unset())
 
-        return RunOutput(outputs, handle, tiling.seconds + seconds, warnings, explain)
+        seconds = tiling.seconds + finished.seconds
+        return RunOutput(finished.outputs, handle, seconds, finished.warnings, explain)
 
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
     ) -> _Finished | Failure:
-        """Return outputs, wall seconds, warnings and prices to come of a successful run.
+        """Return what a successful run leaves.
 
         Only runs that are checked for races have warnings, and they must have no race.
         """
@@ -272,8 +289,9 @@ class SimulatorBackend:
             return failure
         if job.trace.size_bytes == 0:
             return _ended_early(outcome.seconds)
+        taken_bytes = reported_ub_taken_bytes(outcome)
         if not searched:
-            return read_outputs(job, case), outcome.seconds, (), {}
+            return _Finished(read_outputs(job, case), outcome.seconds, taken_bytes)
         ahead = _prices_ahead(self.toolchain, job, protocol)
         found = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
         if isinstance(found, Failure):
@@ -283,7 +301,7 @@ class SimulatorBackend:
             default=1.0,
         )
         warnings = reported_warnings(outcome, build.kernel.libraries, own_place, rtol)
-        return read_outputs(job, case), outcome.seconds, (*warnings, *found), ahead
+        return _Finished(read_outputs(job, case), outcome.seconds, taken_bytes, (*warnings, *found), ahead)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were accepted as correct."""
@@ -313,6 +331,7 @@ class SimulatorBackend:
             profile=profile.model_copy(update={"task_duration_us": statistics.median(samples)}),
             floor_us=floor_us(handle.spec, case, chip),
             cores=core_times_of(price, chip),
+            ub_taken_bytes=handle.finished.ub_taken_bytes,
             stalls=self.stalls(run, price, timeline.path, protocol) if timeline else (),
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
@@ -366,7 +385,7 @@ def _prices_ahead(toolchain: Toolchain, job: KernelJob, protocol: MeasureProtoco
 
 def _price_of(toolchain: Toolchain, run: _Run, chip: Chip) -> dict[str, Any] | Failure:
     """Return what was computed ahead, if anything was, or else compute it."""
-    ahead = run.ahead.get(chip.name)
+    ahead = run.finished.ahead.get(chip.name)
     return ahead.result() if ahead else price_trace(toolchain, run.job.trace, chip, run.job.tensor_ranges)
 
 

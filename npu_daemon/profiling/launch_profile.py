@@ -26,6 +26,7 @@ class LaunchProfile:
         timeline: events of the launch as the pricing program wrote them, if they were asked for.
         warnings: what the run warned of.
         stalls: the longest waits of a core by line of the source, where they were looked for.
+        ub_taken_bytes: how much of UB the buffers take on the vector core where they take most, if known.
     """
 
     index: int
@@ -36,6 +37,7 @@ class LaunchProfile:
     timeline: Path | None = None
     warnings: tuple[Diagnostic, ...] = ()
     stalls: tuple[Stall, ...] = ()
+    ub_taken_bytes: int | None = None
 
     @property
     def task_us(self) -> float:

@@ -117,7 +117,10 @@ class Profiler:
         block_dim: int = run.handle.tiling.block_dim
         path = asked.path if asked else None
         stalls = self._backend.stalls(run, price, timeline.path, protocol)
-        return LaunchProfile(0, spec.name, block_dim, self._chip, price, path, run.diagnostics, stalls)
+        taken_bytes = run.handle.finished.ub_taken_bytes
+        return LaunchProfile(
+            0, spec.name, block_dim, self._chip, price, path, run.diagnostics, stalls, taken_bytes
+        )
 
     def profile_program(self, program: AscProgram, data_dir: Path | None = None) -> ProfiledProgram | Failure:
         """Build and run a program, check its launches for races, and price them in order.

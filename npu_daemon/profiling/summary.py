@@ -113,6 +113,7 @@ def launch_summary(launch: LaunchProfile) -> dict[str, Any]:
         "roofline": asdict(roofline_of(launch)),
         "clock_reads_us": launch.clock_reads_us(),
         "bank_conflicts": dict(launch.price["bank_conflicts"]),
+        "ub_taken_bytes": launch.ub_taken_bytes,
         "stalls": [each.model_dump(mode="json") for each in launch.stalls],
         "warnings": [each.model_dump(mode="json") for each in launch.warnings],
     }
@@ -133,6 +134,8 @@ def print_launch(console: Console, launch: LaunchProfile) -> None:
             f"{floor.resource}: {floor.reason}"
         )
     console.print(f"reached {roofline.reached:.1%} of the highest floor ({roofline.floors[0].resource})")
+    if launch.ub_taken_bytes is not None:
+        console.print(f"buffers take {launch.ub_taken_bytes} of {launch.chip.ub_bytes} bytes of UB")
     _print_clock(console, launch)
     _print_conflicts(console, launch)
     for stall in launch.stalls:

@@ -55,7 +55,18 @@ def core_times_of(price: dict[str, Any], chip: Chip) -> CoreTimes:
             if pipe != "scalar" and total_cycles > 0:
                 waits[f"{kind}_{pipe}_wait_ratio"] = round(waited_cycles / total_cycles, 4)
     slowest_cycles = max(core["total_cycles"] for core in price["cores"])
-    return CoreTimes(slowest_us=slowest_cycles / chip.clock_hz * 1e6, wait_ratios=waits)
+    return CoreTimes(
+        slowest_us=slowest_cycles / chip.clock_hz * 1e6,
+        wait_ratios=waits,
+        bank_conflict_ratios=_bank_conflict_ratios(price),
+    )
+
+
+def _bank_conflict_ratios(price: dict[str, Any]) -> dict[str, float]:
+    """Return the share of vector core time that each instruction loses to bank conflicts, where it is any."""
+    total_cycles = sum(core["total_cycles"] for core in price["cores"] if core["kind"] == "aiv")
+    lost = {name: cycles["lost_cycles"] / total_cycles for name, cycles in price["bank_conflicts"].items()}
+    return {name: round(ratio, 4) for name, ratio in lost.items() if round(ratio, 4) > 0}
 
 
 def _pipe_fields(

@@ -27,6 +27,7 @@ _STATUS = {
 }
 
 _BLOCK = re.compile(r"(cube )?([0-9]{1,9})")
+_UB_TAKEN = re.compile(rb"^ub_taken\t([0-9]{1,12})$", re.M)
 _MAX_REPORT_BYTES = 4096  # of the line that write_report makes (src/runtime/report.cpp)
 
 
@@ -63,6 +64,19 @@ def reported_failure(
     if len(fields) != 5 or fields[0] not in _STATUS:
         return None
     return Failure(_STATUS[fields[0]], (_diagnostic(fields, libraries, place_of),), seconds)
+
+
+def reported_ub_taken_bytes(outcome: ProcessOutcome) -> int | None:
+    """Decode how many bytes of UB the buffers take on the vector core where they take most.
+
+    Args:
+        outcome: how the process ended.
+
+    Returns:
+        Bytes, or ``None`` where no vector core initialised a buffer.
+    """
+    told = _UB_TAKEN.search(outcome.stdout)
+    return int(told[1]) or None if told else None
 
 
 def reported_warnings(

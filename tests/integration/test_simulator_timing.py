@@ -74,6 +74,24 @@ def test_a_price_asked_for_before_the_verdict_is_the_same(
     assert opened[2] - opened[0] < 2 * len(candidates)
 
 
+def test_room_in_ub_is_what_the_buffers_add_up_to(add: Workbench) -> None:
+    edits: dict[str, str]
+    for edits, buffers in (({}, 3), (DOUBLE_BUFFER, 6)):
+        (case,) = add.evaluate(add.edited(kernel=edits)).cases
+        assert case.ub_taken_bytes == buffers * 2048 * 4
+
+
+def test_bank_conflicts_are_told_where_there_are_some(add: Workbench) -> None:
+    """Sources 256 bytes apart modulo 512 lie in other groups, a result 64 KB further on in other banks."""
+    first, second = (f"inQueueX{number}, BUFFER_NUM, tileLength * sizeof(T)" for number in (1, 2))
+    lost = []
+    for edits in ({}, {first: f"{first} + 256", second: f"{second} + 65536"}):
+        (case,) = add.evaluate(add.edited(kernel=edits)).cases
+        assert case.cores is not None
+        lost.append(case.cores.bank_conflict_ratios.get("Add", 0.0))
+    assert lost[1] == 0 < lost[0]
+
+
 def test_more_cores_are_faster_until_all_are_busy(add: Workbench) -> None:
     one, eight, all_cores = (add.latency_us(tiling=blocks(count)) for count in (1, 8, 48))
     assert one / eight == pytest.approx(8, rel=0.15)

@@ -10,7 +10,7 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Site
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.reading import candidate_in, evidence_of
-from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
+from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, UbRoom, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import best_of_n_messages, describe_case, render_sources
 from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.requests import request_for
@@ -195,7 +195,8 @@ def test_data_types_that_stand_in_the_system_message_are_heeded():
     sizes_bytes = {tensor.dtype.bits // 8 for case in spec.cases for tensor in case.inputs}
     assert sizes_bytes == {2, 4}
     assert UB_BYTES // 2 < ub_bytes(spec.baseline, 4) <= UB_BYTES
-    assert all(fits_ub(candidate, spec.baseline, sizes_bytes) for candidate in candidates)
+    room = UbRoom(tuple(sizes_bytes))
+    assert all(fits_ub(candidate, spec.baseline, room) for candidate in candidates)
 
 
 def test_files_that_operators_share_are_read_and_rewritten():

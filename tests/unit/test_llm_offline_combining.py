@@ -17,6 +17,7 @@ from ascend_gym.search.llm.offline.combining import at_all_places, balanced, com
 from ascend_gym.search.llm.offline.lessons import lessons_of
 from ascend_gym.search.llm.offline.picking import told
 from ascend_gym.search.llm.offline.places import place_of
+from ascend_gym.search.llm.offline.ub_estimate import UbRoom
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 
@@ -58,19 +59,19 @@ class Run:
     def combined(self):
         """Return what is combined in the kernel of the fastest version."""
         attempts = self.attempts
-        untried = Untried(self.best.candidate, attempts, (4,))
+        untried = Untried(self.best.candidate, attempts, UbRoom((4,)))
         return combined(self.best.candidate, KERNEL_RULES, untried, lessons_of(attempts))
 
     def balanced(self):
         """Return the texts of the tilings that change two numbers against each other."""
         before = self.best.candidate
-        found = balanced(before, HOST_RULES, Untried(before, self.attempts, (4,)))
+        found = balanced(before, HOST_RULES, Untried(before, self.attempts, UbRoom((4,))))
         return [steps[1].applied_to(steps[0].applied_to(before)).tiling_text for steps in found]
 
     def exchanged(self):
         """Return the texts of the tilings that exchange one number for another."""
         before = self.best.candidate
-        untried = Untried(before, self.attempts, (4,))
+        untried = Untried(before, self.attempts, UbRoom((4,)))
         found = exchanged(before, HOST_RULES, untried)
         return [steps[1].applied_to(steps[0].applied_to(before)).tiling_text for steps in found]
 
@@ -199,15 +200,49 @@ def test_beyond_a_number_of_the_kernel_without_effect_there_is_none():
     assert Axes(run.attempts).weight(place_of(changes)) < 0.05
 
 
+def _length(now, wanted):
+    """Return the changes that make one tile length of another."""
+    return frozenset(
+        {f"-constexpr uint32_t TILE_LENGTH = {now};", f"+constexpr uint32_t TILE_LENGTH = {wanted};"}
+    )
+
+
 def test_what_had_no_effect_is_in_doubt_once_another_number_of_the_host_is_another():
     run = Run(SPEC)
     run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
-    changes = frozenset(
-        {"-constexpr uint32_t TILE_LENGTH = 1024;", "+constexpr uint32_t TILE_LENGTH = 2048;"}
-    )
-    assert Axes(run.attempts).weight(place_of(changes)) < 0.1
+    shorter, same, longer = (place_of(_length(1024, wanted)) for wanted in (2048, 4096, 8192))
+    assert Axes(run.attempts).weight(shorter) < 0.1
+    assert Axes(run.attempts).weight(same) < 0.1
     run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
-    assert Axes(run.attempts).weight(place_of(changes)) is None
+    assert Axes(run.attempts).weight(shorter) < 0.1  # what had no effect at more has none at less
+    assert Axes(run.attempts).weight(same) is None
+    assert Axes(run.attempts).weight(longer) is None
+
+
+def test_a_doubt_ends_when_the_number_is_tried_again():
+    run = Run(SPEC)
+    run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    run.attempt("tile_size", 99.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert Axes(run.attempts).weight(place_of(_length(1024, 2048))) > 1.0
+
+
+def test_an_axis_that_never_had_an_effect_is_in_doubt_once():
+    run = Run(SPEC)
+    run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    run.attempt("split_alignment", 90.0, old="BYTES = 32", new="BYTES = 512")
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    run.attempt("split_alignment", 80.0, old="BYTES = 512", new="BYTES = 256")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
+    assert Axes(run.attempts).weight(place_of(_length(1024, 4096))) < 0.1
+
+
+def test_padding_is_in_doubt_once_tiles_have_another_length():
+    run = Run(make_spec(tiling=TILING, kernel="pipe.InitBuffer(a, 64);\n"))
+    run.attempt("bank_padding", 101.0, old="64)", new="64 + 256)")
+    assert without_doubtful(run.attempts) == run.attempts
+    run.attempt("tile_size", 90.0, old="LENGTH = 1024", new="LENGTH = 4096")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
 
 
 def test_a_number_that_is_in_doubt_may_be_tried_again():

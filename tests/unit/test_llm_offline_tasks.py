@@ -36,7 +36,7 @@ from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices
 from ascend_gym.search.llm.offline.lessons import lessons_of
 from ascend_gym.search.llm.offline.places import place_of
 from ascend_gym.search.llm.offline.reading import evidence_of, experience_in
-from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
+from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, UbRoom, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import render_sources
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
@@ -226,6 +226,19 @@ def test_what_attempts_with_the_same_complaint_have_in_common_is_to_blame():
     assert not is_doomed(SPEC.baseline, deeper_alone, attempts_in(told[0]))
 
 
+def test_numbers_that_failed_alike_leave_the_others_of_their_line():
+    fault = "[run_kernel] op_kernel/toy.cpp:7: InitBuffer: unified buffer overflow"
+    said = f"- its reason: Rules: tile_size.\n- {fault}"
+    told = [
+        _told(_of_length(length), Status.RUNTIME_FAULT).replace("- [verify] wrong", said)
+        for length in (8192, 16384)
+    ]
+    attempts = attempts_in("\n".join(told))
+    assert [attempt.rules for attempt in attempts] == [("tile_size",), ("tile_size",)]
+    assert all(is_doomed(SPEC.baseline, _of_length(length), attempts) for length in (8192, 16384))
+    assert not is_doomed(SPEC.baseline, _of_length(2048), attempts)
+
+
 def test_what_attempts_with_wrong_results_have_in_common_may_be_innocent():
     common, parts = (
         KERNEL.replace("NUM = 1", "NUM = 2"),
@@ -357,13 +370,85 @@ def test_ub_is_added_up_as_far_as_it_is_known(init, expected):
     assert ub_bytes(_queue_kernel(init), 4) == expected
 
 
+def _asking(init, constant="constexpr int N = 2;", host="void T() {}\n"):
+    return make_candidate(host, f"{constant}\nclass K {{ void Init() {{ {init} }} }};\n")
+
+
+_QUEUES = "pipe.InitBuffer(in, N, tile * sizeof(T)); pipe.InitBuffer(out, N, tile * sizeof(T)); "
+_BUFFER = "pipe.InitBuffer(b, tile * sizeof(float));"
+
+
+@pytest.mark.parametrize(
+    ("init", "constant", "taken_share", "fits"),
+    [
+        # Four halves and one float of a tile: a third buffer of each queue takes as much as it.
+        (_QUEUES + _BUFFER, "constexpr int N = 3;", 0.70, True),
+        (_QUEUES + _BUFFER, "constexpr int N = 3;", 0.76, False),
+        (_QUEUES + _BUFFER, "constexpr int N = 1;", 1.0, True),
+        (_QUEUES + _BUFFER.replace("float)", "float) + 256"), "constexpr int N = 2;", 0.99, True),
+        (_QUEUES + _BUFFER.replace("float)", "float) + 256"), "constexpr int N = 2;", 1.0, False),
+        # What is new and unknown may be small, and so may what grew among several unknown values.
+        (_QUEUES + _BUFFER + "pipe.InitBuffer(c, rows);", "constexpr int N = 2;", 1.0, True),
+    ],
+)
+def test_what_the_buffers_take_bounds_what_more_of_them_take(init, constant, taken_share, fits):
+    before = _asking(_QUEUES + _BUFFER)
+    room = UbRoom((2,), int(UB_BYTES * taken_share))
+    assert fits_ub(_asking(init, constant), before, room) == fits
+
+
+def test_what_the_kernel_defines_is_not_what_the_tiling_program_calls_the_same():
+    host = "constexpr int N = 2;\nvoid T() {}\n"
+    before = _asking(_QUEUES + _BUFFER, "constexpr int N = 2;", host)
+    assert not fits_ub(
+        _asking(_QUEUES + _BUFFER, "constexpr int N = 3;", host), before, UbRoom((2,), UB_BYTES)
+    )
+
+
+def test_growth_is_bounded_only_where_it_is_certain():
+    before = _asking(_QUEUES + "pipe.InitBuffer(b, rows * 32);")
+    after = _asking(_QUEUES + "pipe.InitBuffer(b, rows * 32);", "constexpr int N = 3;")
+    full = UbRoom((2,), UB_BYTES)
+    assert fits_ub(after, before, full)  # the tile may be small beside the rows
+    tiled = _asking(_QUEUES + _BUFFER, "constexpr int N = 3;", host="void T() { int parts = 3; }\n")
+    assert fits_ub(tiled, _asking(_QUEUES + _BUFFER), full)  # another tiling program, other tiles
+    assert fits_ub(
+        _asking(_QUEUES + _BUFFER, "constexpr int N = 3;"), _asking(_QUEUES + _BUFFER), UbRoom((2,))
+    )
+
+
+def test_room_in_ub_and_bank_conflicts_are_read_from_measurements():
+    first = (
+        "buffers take 1000 of 196608 bytes of UB\n bank conflicts in UB, by instruction: none that count\n"
+    )
+    second = "buffers take 5000 bytes of UB\n bank conflicts in UB, by instruction: Add=0.125, Mul=0.250\n"
+    assert evidence_of(first).ub_room.taken_bytes == 1000
+    assert evidence_of(first).bank_conflicts == 0.0
+    both = evidence_of(first + second)
+    assert (both.ub_room.taken_bytes, both.bank_conflicts) == (5000, 0.375)
+    untold = evidence_of("status: ok\n")
+    assert untold.ub_room.taken_bytes is None
+    assert untold.bank_conflicts is None
+
+
+def test_padding_against_bank_conflicts_waits_where_there_are_none():
+    rule = rule_named("bank_padding")
+    sites = rule.sites(load_operator("gelu").baseline)
+    weights = [
+        evidence_of(f"bank conflicts in UB, by instruction: {told}\n").rule_weight(rule, sites)
+        for told in ("none that count", "Add=0.010", "Add=0.300")
+    ]
+    assert weights[0] < evidence_of("").rule_weight(rule, sites) < weights[1] < weights[2]
+
+
 def test_candidates_that_overflow_ub_are_not_proposed():
     spec = load_operator("softmax")
-    assert fits_ub(spec.baseline, spec.baseline, (2, 4))
+    room = UbRoom((2, 4))
+    assert fits_ub(spec.baseline, spec.baseline, room)
     longer = spec.baseline.rewritten(tiling=spec.baseline.tiling_text.replace("= 4096", "= 65536"))
     assert ub_bytes(longer, 4) > UB_BYTES
-    assert not fits_ub(longer, spec.baseline, (2, 4))
-    assert fits_ub(longer, longer, (2, 4))
+    assert not fits_ub(longer, spec.baseline, room)
+    assert fits_ub(longer, longer, room)
     prompt = f"# Task: rewrite\n- c: (x float32 8x8)\n{render_sources(spec.baseline)}"
     tiles = set()
     for answer in _answers([Message("user", prompt)], 40):
@@ -412,6 +497,15 @@ def test_rules_that_changed_nothing_together_are_each_in_vain_and_more_so_everyw
     assert slower.in_vain == {"early_release": 0.5, "l2_bypass": 0.5}
 
 
+@pytest.mark.parametrize(("outcome", "in_vain"), [("not faster: 20.00 -> 20.10 us", 3.0), ("failed", 2.0)])
+def test_a_rule_that_loses_at_all_places_is_in_vain_at_each_but_one_that_fails_may_do_at_some(
+    outcome, in_vain
+):
+    reason = "- its reason: Rules: aligned_copy. - aligned_copy at all 3 copies: plain"
+    told = f"### Attempt 1, {outcome} (kernel)\n{reason}\n~~~~diff\n-a();\n+b();\n~~~~\n"
+    assert lessons_of(attempts_in(told)).in_vain == {"aligned_copy": in_vain}
+
+
 def test_rules_of_a_first_version_gained():
     vain = (
         "### Attempt 1, not faster: 20.00 -> 20.10 us\n"
@@ -440,8 +534,8 @@ def test_orders_are_kept_where_nothing_else_keeps_them(synchronisation, queue, k
 
 
 def test_other_numbers_for_what_had_no_effect_come_last():
-    nothing = Untried(SPEC.baseline, attempts_in(_told(_of_length(2048), latency_us=100.0)), (4,))
-    slower = Untried(SPEC.baseline, attempts_in(_told(_of_length(2048), latency_us=101.0)), (4,))
+    nothing = Untried(SPEC.baseline, attempts_in(_told(_of_length(2048), latency_us=100.0)), UbRoom((4,)))
+    slower = Untried(SPEC.baseline, attempts_in(_told(_of_length(2048), latency_us=101.0)), UbRoom((4,)))
     other = SPEC.baseline.rewritten(kernel=KERNEL.replace("BUFFER_NUM = 1", "BUFFER_NUM = 2"))
     longer = _of_length(4096)
     assert nothing.accepts(longer)

@@ -50,6 +50,23 @@ def test_cores_are_counted_by_chip(chip, cores):
     assert f"block dim 40 of {cores} vector cores" in describe_result(_result(chip))
 
 
+def test_room_in_ub_is_told():
+    taken = _result()
+    taken = taken.model_copy(
+        update={"cases": tuple(case.model_copy(update={"ub_taken_bytes": 4096}) for case in taken.cases)}
+    )
+    assert "; buffers take 4096 of 196608 bytes of UB\n" in describe_result(taken)
+    assert "bytes of UB" not in describe_result(_result())
+
+
+def test_bank_conflicts_are_told_by_instruction():
+    ratios = {"Add": 0.02, "Mul": 0.25, "Exp": 0.001}
+    text = describe_result(_result(cores=CoreTimes(slowest_us=40.0, bank_conflict_ratios=ratios)))
+    assert "; bank conflicts in UB, by instruction: Mul=0.250, Add=0.020\n" in text
+    assert "by instruction: none that count" in describe_result(_result(cores=CoreTimes(slowest_us=40.0)))
+    assert "bank conflicts" not in describe_result(_result())
+
+
 def test_without_a_target_nothing_is_said_of_cores_and_launch():
     text = describe_result(_result(target=False))
     assert "block dim 40\n" in text
@@ -62,7 +79,7 @@ def test_launch_is_told_apart_from_imbalance():
     launch_us = {each.blocks: each.vector_us for each in target_sheet("910B2").launches}[24]
     assert f"an empty launch of 24 blocks takes {launch_us:.2f} us, {launch_us / 50:.0%} of it" in text
     assert "cores work 30.00 us on average, the slowest 40.00 us (25% lost)" in text
-    assert "still run: aiv_vec_wait_ratio=0.250\n" in text
+    assert "still run: aiv_vec_wait_ratio=0.250; " in text
 
 
 def test_what_lies_between_known_launches_is_interpolated():

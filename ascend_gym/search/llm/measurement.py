@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from ascend_gym.core.records import CaseResult, EvalResult, LaunchCost, Phase, Profile, TargetSheet
@@ -32,6 +32,7 @@ _QUOTED_PLACE = re.compile(r"(at \S+:\d+) `[^`]*`")
 _BUSY = 0.8
 _OF_VALUES = "work depends on values"  # how the note begins that another input took longer
 _TELLING_WAIT = 0.01
+_TELLING_CONFLICT = 0.005
 _SMALL_COPY_BYTES = 16 * 1024
 _MAX_DIAGNOSTICS = 8
 _TOLD_STALLS = 6  # shared between the kinds of cores
@@ -115,7 +116,7 @@ def _against_floor(latency_us: float, floor_us: float | None) -> str:
 
 
 def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None) -> Iterator[str]:
-    """Yield blocks, what their launch costs, and how evenly the cores work."""
+    """Yield blocks, what their launch costs, how evenly the cores work, and how full their UB is."""
     kind = "aic" if profile.aic_time > 0 else "aiv"
     cores = None if target is None else target.aic_cores if kind == "aic" else target.aiv_cores
     yield f"block dim {profile.block_dim}" + (f" of {cores} {_CORES[kind]} cores" if cores else "")
@@ -131,6 +132,9 @@ def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None
             f"imbalance: cores work {work_us:.2f} us on average, the slowest {slowest_us:.2f} us "
             f"({max(0.0, 1 - work_us / slowest_us):.0%} lost)"
         )
+    if case.ub_taken_bytes is not None:
+        room = f" of {target.ub_bytes}" if target is not None else ""
+        yield f"buffers take {case.ub_taken_bytes}{room} bytes of UB"
 
 
 def _empty_launch_us(target: TargetSheet, profile: Profile) -> float | None:
@@ -175,6 +179,15 @@ def _pipe_facts(case: CaseResult, profile: Profile, told: set[str]) -> Iterator[
     waiting = [f"{name}={waits[name]:.3f}" for name in telling]
     if waiting:
         yield f"waiting pipes{_once(_MEANING_OF_WAITS, told)}: {', '.join(waiting)}"
+    if "aiv" in kinds and case.cores is not None:
+        yield _conflicts(case.cores.bank_conflict_ratios)
+
+
+def _conflicts(ratios: Mapping[str, float]) -> str:
+    """Return what conflicts between banks of UB cost, by instruction, the most expensive first."""
+    ordered = sorted(ratios.items(), key=lambda item: (-item[1], item[0]))
+    telling = [f"{name}={ratio:.3f}" for name, ratio in ordered if ratio >= _TELLING_CONFLICT]
+    return "bank conflicts in UB, by instruction: " + (", ".join(telling) or "none that count")
 
 
 def _stall_facts(case: CaseResult) -> Iterator[str]:

@@ -36,7 +36,12 @@ TILINGS = [
     ),
     (
         "core_share",
+        "void f() { auto coreNum = platform.GetCoreNum() / 2; }\n",
         "void f() { auto coreNum = platform.GetCoreNum() / 4; }\n",
+    ),
+    (
+        "core_share",
+        "void f() { auto coreNum = platform.GetCoreNum() / 8; }\n",
         "void f() { auto coreNum = platform.GetCoreNum(); }\n",
     ),
     (

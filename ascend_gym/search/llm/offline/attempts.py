@@ -14,7 +14,7 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.rule import FileEdit
 from ascend_gym.rewrites.syntax import Edit, splice
 from ascend_gym.search.llm.offline.places import place_of
-from ascend_gym.search.llm.offline.ub_estimate import fits_ub
+from ascend_gym.search.llm.offline.ub_estimate import UbRoom, fits_ub
 
 _ATTEMPT = re.compile(
     r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)",
@@ -108,16 +108,16 @@ class Untried:
     Attributes:
         before: the version.
         attempts: what was attempted.
-        element_bytes: sizes of the elements in the cases.
+        ub_room: what is told of UB.
     """
 
     before: Candidate
     attempts: Sequence[ShownAttempt]
-    element_bytes: tuple[int, ...]
+    ub_room: UbRoom
 
     def accepts(self, after: Candidate) -> bool:
         """Say whether a rewrite fits UB, as far as is known, and holds nothing that failed."""
-        fits = fits_ub(after, self.before, self.element_bytes)
+        fits = fits_ub(after, self.before, self.ub_room)
         return fits and not is_doomed(self.before, after, self.attempts)
 
     def promises(self, after: Candidate) -> bool:
@@ -211,13 +211,18 @@ def _without_the_innocent(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt
 
 
 def _with_common_culprits(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt]:
-    """Return the attempts, with what those of one complaint have in common as their culprits, if anything."""
+    """Return the attempts, with what those of one complaint have in common as their culprits, if anything.
+
+    Numbers are left out: two that failed have the line without them in common, and others may do.
+    """
     common: dict[str, frozenset[str]] = {}
     for attempt in attempts:
-        if attempt.complaint:
+        if attempt.complaint and not attempt.is_of_numbers:
             common[attempt.complaint] = common.get(attempt.complaint, attempt.culprits) & attempt.culprits
     return [
-        replace(attempt, culprits=shared) if (shared := common.get(attempt.complaint)) else attempt
+        replace(attempt, culprits=shared)
+        if not attempt.is_of_numbers and (shared := common.get(attempt.complaint))
+        else attempt
         for attempt in attempts
     ]
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _HOST_RULES = frozenset(rule.name for rule in RULES if rule.side is Side.TILING)
+_PADDING = "bank_padding"
 _TELLING_GAIN = 0.003
 _NUMBER = re.compile(r"(?<![\w.])\d+(?=[uUlL]*(?![\w.]))")
 _FAILED = -9.0  # in place of the gain of what did not work at all
@@ -43,51 +44,40 @@ class Axes:
     def __init__(self, attempts: Sequence[ShownAttempt]) -> None:
         """Read the attempts, in order."""
         self._gains: dict[Axis, dict[Numbers, float]] = defaultdict(dict)
-        self._of_host: dict[Axis, Numbers] = {}  # the present numbers of those that tiling rules change
-        self._of_kernel: set[Axis] = set()  # those that other rules change
-        for attempt in attempts:
+        self._in_doubt: dict[Axis, set[Numbers]] = defaultdict(set)
+        self._of_kernel: set[Axis] = set()  # those that other rules than those of tiling change
+        doubtful = _doubtful(attempts)
+        for number, attempt in enumerate(attempts):
             place = place_of(attempt.changes)
             gain = _FAILED if attempt.failed else attempt.gain
-            if place is not None and gain is not None:
+            if place is None or gain is None:
+                continue
+            if attempt.is_of_numbers and attempt.rules[0] not in _HOST_RULES:
+                self._of_kernel.add(place.axis)
+            if number in doubtful:
+                self._in_doubt[place.axis].add(place.wanted)
+            else:
                 self._note(place, gain)
-                if attempt.is_of_numbers and attempt.rules[0] not in _HOST_RULES:
-                    self._of_kernel.add(place.axis)
-                elif attempt.is_of_numbers:
-                    self._of_host[place.axis] = place.wanted if attempt.kept else place.present
-                    if attempt.kept and gain > _TELLING_GAIN:
-                        self._doubt_no_effect(place.axis)
 
     def _note(self, place: Place, gain: float) -> None:
         """Note a gain with respect to the numbers that stood there, which is a sum over the steps to them."""
         gains = self._gains[place.axis]
         gains[place.wanted] = gains.setdefault(place.present, 0.0) + gain
 
-    def _doubt_no_effect(self, changed: Axis) -> None:
-        """Forget what had no effect along other axes of the host, now that the numbers of one are others.
-
-        Those of a tiling function depend on each other: under a coarser alignment a share counts in larger
-        units, and a least share that never mattered before may matter.
-        """
-        for axis, present in self._of_host.items():
-            gains = self._gains[axis]
-            here = gains.get(present, 0.0)
-            telling = {
-                numbers: gain
-                for numbers, gain in gains.items()
-                if numbers == present or abs(gain - here) > SEEN
-            }
-            if axis != changed:
-                self._gains[axis] = telling if len(telling) > 1 else {}
-
     def weight(self, place: Place | None) -> float | None:
         """Return how promising a step is; ``None`` where nothing was tried along its axis.
 
         Numbers that were tried are known. Beyond numbers that lost, or that failed, more is lost; up to ones
-        without effect there is none, nor beyond them in the kernel, where nothing seems to depend on them;
-        where the way back lost there may be more to gain.
+        without effect there is none, whatever else has changed since, nor elsewhere along an axis of the
+        kernel, where nothing seems to depend on them; where the way back lost there may be more to gain.
         """
-        gains = self._gains.get(place.axis) if place is not None else None
-        if place is None or not gains:
+        if place is None:
+            return None
+        gains = self._gains.get(place.axis, {})
+        in_doubt = self._in_doubt.get(place.axis, set()) - gains.keys()
+        if any(_is_before(place, numbers) for numbers in in_doubt):
+            return _BEFORE_NO_EFFECT
+        if not gains:
             return None
         present = gains.get(place.present, 0.0)
         if place.wanted in gains:
@@ -101,20 +91,47 @@ class Axes:
 
 
 def without_doubtful(attempts: Sequence[ShownAttempt]) -> list[ShownAttempt]:
-    """Return the attempts that still tell what would come of them.
+    """Return the attempts that still tell what would come of them."""
+    doubtful = _doubtful(attempts)
+    return [attempt for number, attempt in enumerate(attempts) if number not in doubtful]
 
-    A number of a tiling function that had no effect may have one under another number that gained since.
+
+def _doubtful(attempts: Sequence[ShownAttempt]) -> set[int]:
+    """Return which attempts may end otherwise by now.
+
+    Numbers of a tiling function depend on each other: one that had no effect may have one under another that
+    gained since, as a least share of work has under a coarser alignment. It is tried again; an axis along
+    which nothing ever had an effect is in doubt once. Which buffers share banks depends on their sizes, and
+    so on such numbers, too.
     """
-    gained: set[Axis] = set()
-    telling: list[ShownAttempt] = []
-    for attempt in reversed(attempts):
+    doubtful: set[int] = set()
+    padded: list[int] = []
+    vain: dict[Axis, list[int]] = defaultdict(list)
+    doubted: set[Axis] = set()
+    telling: set[Axis] = set()
+    unused: set[Axis] = set()
+    for number, attempt in enumerate(attempts):
+        if attempt.rules == (_PADDING,) and not attempt.kept:
+            padded.append(number)
         place = place_of(attempt.changes) if attempt.is_of_numbers else None
-        of_host = place is not None and attempt.rules[0] in _HOST_RULES
-        if place is None or not of_host or not attempt.without_effect or gained <= {place.axis}:
-            telling.append(attempt)
-        if place is not None and of_host and attempt.kept and (attempt.gain or 0.0) > _TELLING_GAIN:
-            gained.add(place.axis)
-    return telling[::-1]
+        if place is None or attempt.rules[0] not in _HOST_RULES:
+            continue
+        if attempt.without_effect:
+            vain[place.axis].append(number)
+            unused |= {place.axis} & doubted - telling
+            continue
+        telling.add(place.axis)
+        if attempt.kept and (attempt.gain or 0.0) > _TELLING_GAIN:
+            others = vain.keys() - {place.axis} - (unused - telling)
+            doubtful.update(padded, *(vain.pop(axis) for axis in others))
+            doubted |= others
+    return doubtful
+
+
+def _is_before(place: Place, numbers: Numbers) -> bool:
+    """Say whether a step ends before it comes to ``numbers``."""
+    here, there, far = size_of(place.present), size_of(place.wanted), size_of(numbers)
+    return (here < there < far) or (here > there > far)
 
 
 def _untried(place: Place, gains: Mapping[Numbers, float], further: float) -> float:
@@ -139,7 +156,7 @@ def _untried(place: Place, gains: Mapping[Numbers, float], further: float) -> fl
     if outside:
         return _AROUND
     behind = [gain for size, gain in away.items() if size * (there - here) < 0]
-    return _ONWARDS if min(behind, default=0.0) < -SEEN else _BEYOND_NO_EFFECT
+    return _ONWARDS if min(behind, default=0.0) < -SEEN else further
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
         )
     measured = state if "As above." not in state else prompt
     evidence, attempts = evidence_of(measured), attempts_in(told_before)
-    untried = Untried(before, attempts, evidence.element_bytes)
+    untried = Untried(before, attempts, evidence.ub_room)
     count = draws.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
     side = draws.pick(list(_SIDES), lambda wanted: _SIDES[wanted])
     after = before

@@ -25,7 +25,7 @@ class Lessons:
     Attributes:
         in_vain: by rule, how many attempts gained nothing since one gained. An attempt with several rules
             counts as a share for each, unless it had no effect at all. One counts for several that lost much
-            or failed with this rule alone, or had no effect at all places of the rule.
+            or failed with this rule alone, or was valid at all places of the rule and gained at none.
         alone: by rule, how many attempts with it alone gained nothing since one gained.
     """
 
@@ -76,9 +76,11 @@ def lessons_of(attempts: Iterable[ShownAttempt]) -> Lessons:
 
 def _loss(attempt: ShownAttempt, rule: str) -> float:
     """Return for how many attempts in vain one counts."""
-    if attempt.without_effect:
-        return _MUCH_LOST if rule in attempt.everywhere else 1.0
     alone = len(attempt.rules) == 1
+    if rule in attempt.everywhere and (attempt.without_effect or (alone and not attempt.failed)):
+        return _MUCH_LOST
+    if attempt.without_effect:
+        return 1.0
     if alone and attempt.failed:
         return _FAILED
     return _MUCH_LOST if alone and (attempt.gain or 0.0) < -_TELLING_LOSS else 1.0 / len(attempt.rules)

@@ -73,7 +73,7 @@ class _Mutation(WithNumbers):
         known = self.numbers.weight(choice)
         if known is not None:
             return fits * hopeful(known)
-        return fits * (1.0 if choice.forward else self.backward_weight) / (1 + rank)
+        return fits * (1.0 if choice.forward else self.backward_weight) / (1 + rank) ** 2
 
 
 def answer(prompt: str, draws: SeededChoice) -> str:
@@ -84,7 +84,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
     of_numbers = "fine-tune parameters" in prompt
 
-    untried = Untried(parent, without_doubtful(attempts), evidence.element_bytes)
+    untried = Untried(parent, without_doubtful(attempts), evidence.ub_room)
     numbers = NumberedChoices(Axes(attempts), parent)
     accepts = partial(_is_worth, parent, untried.accepts)
     for steps in chain(balanced(parent, _RULES, untried), exchanged(parent, _RULES, untried)):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 from ascend_gym.rewrites.fenced import sections
 from ascend_gym.rewrites.rule import Choice, Family, Rule, Site
+from ascend_gym.search.llm.offline.ub_estimate import UbRoom
 
 _HOST, _KERNEL = "op_host", "op_kernel"
 
@@ -27,6 +28,9 @@ _FAMILY_WEIGHTS = {
 _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _L2_RULE = "l2_bypass"
+_BANK_RULE = "bank_padding"
+_WITHOUT_CONFLICTS = 0.1
+_CONFLICT_EMPHASIS = 20.0
 _FEWER_EVERYWHERE = frozenset({"core_share"})
 _MORE_BLOCKS = frozenset({"block_dim", "block_dim_from_platform", "core_parts"})
 _ORDERING = frozenset(
@@ -45,6 +49,9 @@ _LAUNCH_BOUND = 0.3  # share of its time that a launch of so many empty blocks t
 _OUT_OF_PLACE = 0.05
 _L2_BYTES = 192 * 2**20  # of the chips that have most
 _MOVED_BYTES = re.compile(r"\b(?:gm_to_ub|ub_to_gm|gm_to_l1|l0c_to_gm)_bytes\s*[=:]\s*(\d+)")
+_NOTHING_TOLD = UbRoom()
+_TAKEN_BYTES = re.compile(r"\bbuffers take (\d+)(?: of \d+)? bytes of UB")
+_CONFLICTS = re.compile(r"\bbank conflicts in UB, by instruction: ((?:\w+=\d\.\d+(?:, )?)+|none that count)")
 _BLOCKS = re.compile(r"\bblock dim (\d+) of (\d+) (?:vector|cube) cores")
 _LAUNCH = re.compile(r"\ban empty launch of \d+ blocks? takes [\d.]+ us, (\d+)% of it")
 _PIPE_RATIO = re.compile(r"\baiv_(\w+)_ratio\s*[=:]\s*(\d+(?:\.\d+)?)")
@@ -101,7 +108,9 @@ class PromptEvidence:
     Attributes:
         pipe_ratios: share of time of each pipe, the largest over the cases.
         ub_is_short: whether the present implementation fails because UB is too small.
-        element_bytes: sizes of the elements in the cases.
+        ub_room: what is told of UB.
+        bank_conflicts: share of vector core time that bank conflicts of UB cost, the largest over the cases;
+            ``None`` where that is not told.
         fits_l2: whether all that a case reads or writes fits L2, so that going past it gains nothing.
         launch_shares: of each case, the share that launching its blocks empty would take.
         uses_all_cores: whether every case has as many blocks as there are cores.
@@ -111,7 +120,8 @@ class PromptEvidence:
 
     pipe_ratios: Mapping[str, float]
     ub_is_short: bool
-    element_bytes: tuple[int, ...] = ()
+    ub_room: UbRoom = _NOTHING_TOLD
+    bank_conflicts: float | None = None
     fits_l2: bool = False
     launch_shares: tuple[float, ...] = ()
     uses_all_cores: bool = False
@@ -138,6 +148,12 @@ class PromptEvidence:
         if self.is_ordered_by_hand and rule.name in _ORDERING:
             weight *= _ORDERED_BY_HAND
         weight *= _GUESSED.get(rule.name, 1.0)
+        if rule.name == _BANK_RULE and self.bank_conflicts is not None:
+            weight *= (
+                _WITHOUT_CONFLICTS
+                if self.bank_conflicts == 0
+                else 1.0 + _CONFLICT_EMPHASIS * self.bank_conflicts
+            )
         return weight * self._blocks_weight(rule.name)
 
     def _blocks_weight(self, rule: str) -> float:
@@ -175,7 +191,17 @@ def evidence_of(prompt: str) -> PromptEvidence:
     all_cores = bool(blocks) and all(used >= cores for used, cores in blocks)
     is_short = _UB_SHORTAGE.search(prompt.partition(_ATTEMPTS)[0]) is not None
     by_hand = _is_synchronised_by_hand(prompt) or _has_no_queue(prompt)
-    return PromptEvidence(ratios, is_short, sizes, fits_l2, launches, all_cores, by_hand)
+    taken = [int(match[1]) for match in _TAKEN_BYTES.finditer(prompt)]
+    room = UbRoom(sizes, max(taken, default=None))
+    conflicts = [_shares_in(match[1]) for match in _CONFLICTS.finditer(prompt)]
+    return PromptEvidence(
+        ratios, is_short, room, max(conflicts, default=None), fits_l2, launches, all_cores, by_hand
+    )
+
+
+def _shares_in(text: str) -> float:
+    """Return the sum of the shares in ``Add=0.012, Mul=0.004``."""
+    return sum(float(share) for share in re.findall(r"=(\d\.\d+)", text))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,14 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import Untried, attempts_in
-from ascend_gym.search.llm.offline.axes import Axes, NumberedChoices, WithNumbers, hopeful, offers_numbers
+from ascend_gym.search.llm.offline.axes import (
+    Axes,
+    NumberedChoices,
+    WithNumbers,
+    hopeful,
+    offers_numbers,
+    without_doubtful,
+)
 from ascend_gym.search.llm.offline.combining import at_all_places, combined
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
@@ -72,9 +79,10 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     if before is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to refine."
     evidence, attempts = evidence_of(prompt), attempts_in(prompt)
-    untried = Untried(before, attempts, evidence.element_bytes)
+    telling = without_doubtful(attempts)
+    untried = Untried(before, telling, evidence.ub_room)
     numbers = NumberedChoices(Axes(attempts), before)
-    lessons = lessons_of(attempts)
+    lessons = lessons_of(telling)
     after, steps = combined(before, _RULES, untried, lessons)
     if steps:
         return told(before, after, steps)

@@ -19,7 +19,7 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     evidence = evidence_of(prompt)
 
     def fits(candidate: Candidate) -> bool:
-        return fits_ub(candidate, before, evidence.element_bytes)
+        return fits_ub(candidate, before, evidence.ub_room)
 
     count = draws.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
     after, steps = rewritten(before, RULES, evidence, draws, count=count, accepts=fits)

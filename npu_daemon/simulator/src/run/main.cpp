@@ -187,6 +187,8 @@ void check_tiling_key() {
     }
 }
 
+void tell_ub_taken() { printf("ub_taken\t%llu\n", static_cast<unsigned long long>(g_ub_taken_bytes)); }
+
 void tell_reached() {
     printf("reached\t%s\t%s\n", reached_digits(CoreKind::Vector).c_str(), reached_digits(CoreKind::Cube).c_str());
 }
@@ -217,6 +219,7 @@ void execute(const Job &job) {
         check_tiling_key();
     });
     close_trace();
+    tell_ub_taken();
     if (job.tells_reached) tell_reached();
     for (const Written &output : written) write_at(outputs, *output.tensor->output_at, output.base, output.tensor->bytes);
 }

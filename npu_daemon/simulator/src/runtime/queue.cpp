@@ -74,6 +74,7 @@ uint8_t *take_ub(uint64_t bytes) {
     const uint64_t first = self.ub_used_bytes, taken = round_to_block(bytes);
     uint8_t *base = self.ub + first;
     self.ub_used_bytes += taken;
+    if (!on_cube_core()) g_ub_taken_bytes = std::max(g_ub_taken_bytes, self.ub_used_bytes);
     note_buffer(self, first, taken);
     if (self.ub_used_bytes > self.ub_bytes) {
         warn(Warning::BufferOverflow, "InitBuffer",

@@ -97,6 +97,7 @@ struct Block {
 
 extern Block *g_block;
 extern uint64_t g_tiling_key;
+extern uint64_t g_ub_taken_bytes;   // the most that InitBuffer handed out at once on a vector core of this launch
 
 inline Block &block() { return *g_block; }
 

@@ -261,18 +261,13 @@ class SimulatorBackend:
         finally:
             if not isinstance(finished, _Finished):
                 job.close()
-        unset = partial(unset_fields, tiling, build.candidate)
+        seconds = tiling.seconds + finished.seconds
         if isinstance(finished, Failure):
-            said = (*finished.diagnostics, *unset())
-            return Failure(finished.status, said, tiling.seconds + finished.seconds)
+            said = (*finished.diagnostics, *unset_fields(tiling, build.candidate))
+            return Failure(finished.status, said, seconds)
         read_by_tiling = host.definition.value_dependent_inputs()
         handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, finished)
-        price = partial(_price_of, self.toolchain, handle, chip)
-
-        def explain(wrong: tuple[tuple[Array, ...], ...]) -> tuple[Diagnostic, ...]:
-            return (*never_written(case, price, wrong), *unset())
-
-        seconds = tiling.seconds + finished.seconds
+        explain = partial(_explained, case, self.toolchain, handle, chip)
         return RunOutput(finished.outputs, handle, seconds, finished.warnings, explain)
 
     def _executed(
@@ -387,6 +382,14 @@ def _price_of(toolchain: Toolchain, run: _Run, chip: Chip) -> dict[str, Any] | F
     """Return what was computed ahead, if anything was, or else compute it."""
     ahead = run.finished.ahead.get(chip.name)
     return ahead.result() if ahead else price_trace(toolchain, run.job.trace, chip, run.job.tensor_ranges)
+
+
+def _explained(
+    case: Case, toolchain: Toolchain, run: _Run, chip: Chip, outputs: tuple[tuple[Array, ...], ...]
+) -> tuple[Diagnostic, ...]:
+    """Say what else is known of outputs that are wrong."""
+    unwritten = never_written(case, partial(_price_of, toolchain, run, chip), outputs)
+    return (*unwritten, *unset_fields(run.tiling, run.candidate))
 
 
 def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:

@@ -11,6 +11,7 @@ from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Side, S
 from ascend_gym.rewrites.syntax import Source, ancestor, statements_of
 
 CORE_NAME = re.compile(r"[\w.>-]*(?:core|block_?dim)\w*", re.IGNORECASE)
+_PLATFORM = re.compile(r"\bGetCoreNum\w*\s*\(")
 FEWER_LAUNCHES = Effect((Pipe.SCALAR,), "fewer blocks to start one after another where each has little to do")
 
 _UNITS_PER_CORE = (256, 1024, 64, 4096, 16)  # of 32 bytes mostly: 8 KB, 32 KB, 2 KB, 128 KB, 512 B
@@ -29,7 +30,7 @@ def least_core_work(view: View) -> Iterator[Site]:
         for kind, mentions in _UNITS_IN.items():
             for node in file.source.nodes(kind):
                 units = mentions(file.source, node)
-                if units:
+                if units and not _asks_platform(file.source, units[0]):
                     yield _units_site(file, units)
 
 
@@ -99,6 +100,11 @@ def _compared(source: Source, condition: Node | None) -> tuple[Node, Node] | Non
 
 def _is_of_cores(source: Source, node: Node) -> bool:
     return CORE_NAME.fullmatch(source.bare(node)) is not None
+
+
+def _asks_platform(source: Source, node: Node) -> bool:
+    """Say whether a value comes from the platform, so that it counts cores and no work."""
+    return _PLATFORM.search(source.text_of(node)) is not None
 
 
 def _units_site(file: File, units: list[Node]) -> Site:

@@ -142,6 +142,10 @@ def test_tiling_rule_makes_exactly_this_change(name, before, after):
         ("least_core_work", "void f() { n = cores < 8 ? cores : 8; }\n"),
         ("least_core_work", "void f() { if (tiles < coreNum) { return coreNum; } }\n"),
         ("least_core_work", "void f() { n = std::min(tiles, length); }\n"),
+        (
+            "least_core_work",
+            "void f() { n = BLOCK_DIM < p.GetCoreNumAiv() ? BLOCK_DIM : p.GetCoreNumAiv(); }\n",
+        ),
         ("core_share", "void f() { auto coreNum = p.GetCoreNumAiv(); context->SetBlockDim(coreNum); }\n"),
         ("tile_alignment", "constexpr int TILE_LENGTH = 96;\n"),
         ("split_alignment", "constexpr int BLOCK_SIZE = 8;\nconstexpr int BLOCK_DIM = 32;\n"),

@@ -27,6 +27,13 @@ _FOLDER = Path(__file__).with_name("chips")
 _NEXT_TO_NOTHING = 1e-6  # figures are above zero
 _SECTIONS = ("geometry", "timing", "cold", "framework")
 
+_BLOCK_BYTES = 32  # what the sizes of buffers are multiples of
+_LEAST_BUFFER_BYTES = 1024  # less is a number of KB
+_LEAST_CLOCK_MHZ = 50  # less is a number of GHz
+_BUFFERS = frozenset(
+    f"{buffer}_bytes" for buffer in ("ub", "l1", "l0a", "l0b", "l0c", "bias_table", "fixpipe_buffer")
+)
+
 _Sections = dict[str, dict[str, Any]]  # figures as they are written, by section and name
 
 
@@ -190,8 +197,10 @@ def _check(path: Path, sections: _Sections) -> None:
         for name, figure in sections[section].items():
             where = f"chip file {path}: {section}.{name}"
             if name not in examples:
-                raise MisuseError(f"{where} is no figure of a chip{nearest(name, list(examples))}")
-            _check_value(where, _figure(where, figure).value, examples[name]["value"])
+                raise MisuseError(f"{where} is no figure of {_hint(section, name, examples)}")
+            value = _figure(where, figure).value
+            _check_value(where, value, examples[name]["value"])
+            _check_unit(where, name, value)
         if missing := sorted(known[section].keys() - sections[section].keys()):
             raise MisuseError(
                 f"chip file {path}: {section} lacks {', '.join(missing)}; or name a base with them"
@@ -230,3 +239,24 @@ def _check_value(where: str, value: float | int | str, example: float | int | st
         raise MisuseError(f"{where}: expected a number above 0 such as {example}, got {value!r}")
     elif where.rpartition(" ")[2].startswith("geometry.") and not isinstance(value, int):
         raise MisuseError(f"{where}: expected a whole number such as {example}, got {value!r}")
+
+
+def _hint(section: str, name: str, examples: dict[str, Any]) -> str:
+    """Return whose figure ``name`` is not, and where it belongs or which name is near."""
+    for other, figures in _known_figures().items():
+        if name in figures:
+            return f"[{section}]; it belongs in [{other}]"
+    return f"a chip{nearest(name, list(examples))}"
+
+
+def _check_unit(where: str, name: str, value: float | int | str) -> None:
+    """Raise ``MisuseError`` where a clock is not in MHz, or the size of a buffer not in whole blocks."""
+    if name == "clock_mhz" and float(value) < _LEAST_CLOCK_MHZ:
+        raise MisuseError(
+            f"{where}: expected MHz such as 1800, at least {_LEAST_CLOCK_MHZ}, got {value}; is it in GHz?"
+        )
+    if name in _BUFFERS and (int(value) < _LEAST_BUFFER_BYTES or int(value) % _BLOCK_BYTES != 0):
+        raise MisuseError(
+            f"{where}: expected bytes such as {_known_figures()['geometry'][name]['value']}: a multiple of "
+            f"{_BLOCK_BYTES} and at least {_LEAST_BUFFER_BYTES}, got {value}"
+        )

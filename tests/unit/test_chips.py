@@ -157,6 +157,45 @@ def test_a_figure_that_cannot_be_is_refused_when_its_chip_is_loaded(
     assert load_chip("910B2").clock_hz == 1800e6
 
 
+@pytest.mark.parametrize(
+    ("section", "figure", "value", "problem"),
+    [
+        (
+            "timing",
+            "ub_bytes",
+            131072,
+            r"timing\.ub_bytes is no figure of \[timing\]; it belongs in \[geometry\]",
+        ),
+        ("geometry", "clock_mhz", 900, r"no figure of \[geometry\]; it belongs in \[timing\]"),
+        (
+            "timing",
+            "clock_mhz",
+            1.8,
+            r"timing\.clock_mhz: expected MHz such as 1800, .* got 1\.8; is it in GHz",
+        ),
+        ("geometry", "ub_bytes", 100001, r"expected bytes such as 196608: a multiple of 32 .* got 100001"),
+        ("geometry", "ub_bytes", 192, r"expected bytes such as 196608: .* at least 1024, got 192"),
+    ],
+)
+def test_figures_of_another_section_or_unit_are_refused(
+    chip_file: Path, section: str, figure: str, value: float, problem: str
+) -> None:
+    chip_file.write_text(
+        f'name = "other"\nbase = "910B2"\n[{section}]\n{figure} = {{ value = {value}, source = "a guess" }}\n'
+    )
+    with pytest.raises(MisuseError, match=problem):
+        load_chip(require_chip(str(chip_file)))
+
+
+@pytest.mark.parametrize(("figure", "value"), [("ub_bytes", 131072), ("l0c_bytes", 65536)])
+def test_a_chip_may_have_buffers_of_other_sizes(chip_file: Path, figure: str, value: int) -> None:
+    chip_file.write_text(
+        f'name = "other"\nbase = "910B2"\n[geometry]\n{figure} = {{ value = {value}, source = "a guess" }}\n'
+    )
+    chip = load_chip(require_chip(str(chip_file)))
+    assert getattr(chip.tiling_geometry(), figure) == value
+
+
 @pytest.mark.parametrize("text", ['base = "910B2"', 'name = "910B2"', 'name = "a b"', "no toml", None])
 def test_a_file_without_the_name_of_a_chip_stops_no_other(chip_file: Path, text: str | None) -> None:
     chip_file.unlink() if text is None else chip_file.write_text(text)

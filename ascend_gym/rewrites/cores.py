@@ -102,7 +102,7 @@ def core_share(view: View) -> Iterator[Site]:
     """A variable gets the number of cores from the platform: ``coreNum = platform.GetCoreNumAiv()``.
 
     Half of them are taken, and half of these in a further step. Assumption: the work is divided by that
-    variable. An existing share can be removed.
+    variable. A step can be taken back, or all of them.
     """
     for file in view.host:
         for call in file.source.calls:
@@ -218,12 +218,12 @@ def _share_site(file: File, call: Call) -> Iterator[Site]:
         present = int(_divisor(file.source, parent))
     else:
         return
-    halved = [2 * present] if 2 * present in _SHARES else []
-    choices = [
-        Choice(f"1/{share} of the cores", (file.edit(Edit(begin, end, f" / {share}")),)) for share in halved
-    ]
-    if present > 1:
-        choices.append(Choice("all cores", (file.edit(Edit(begin, end, "")),), forward=False))
+    choices = []
+    for share in dict.fromkeys((2 * present, 1, present // 2)):
+        label, divisor = ("all cores", "") if share == 1 else (f"1/{share} of the cores", f" / {share}")
+        if share == 1 < present or share in _SHARES:
+            edit = file.edit(Edit(begin, end, divisor))
+            choices.append(Choice(label, (edit,), forward=share > present))
     yield Site(file.label(call.node.start_byte, text), tuple(choices))
 
 

@@ -12,6 +12,8 @@
 
 namespace asim {
 
+uint64_t g_ub_taken_bytes = 0;
+
 namespace {
 
 constexpr uint32_t kBufferFlags = kCallFlag - kBufferFlagBase;

@@ -289,7 +289,6 @@ void *push_on_data_stack(const void *values, uint64_t bytes) {
 
 Block *g_block = &g_outside;
 uint64_t g_tiling_key = 0;
-uint64_t g_ub_taken_bytes = 0;
 
 Block *launch_blocks() { return g_blocks.data(); }
 const LaunchShape &launch_shape() { return g_shape; }

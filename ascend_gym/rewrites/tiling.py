@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -18,16 +19,26 @@ from ascend_gym.rewrites.constants import (
     replacement,
     scaled_choices,
 )
-from ascend_gym.rewrites.rule import Effect, Family, File, Pipe, Rule, Side, Site, View, rule
+from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
+from ascend_gym.rewrites.syntax import Edit
 
 _TILE_FACTORS = tuple(map(Fraction, ("2", "4", "8", "1/2", "1/4", "1/8")))
 _SMALLER_FACTORS = tuple(map(Fraction, ("1/2", "1/4", "2", "4")))
 _ALIGNMENTS_BYTES = (512, 256, 128, 64, 32)
 _FEWEST_RESERVED = 128  # bytes; smaller figures count blocks or buffers
+_UB_CALL = "GetCoreMemSize"
+_UB_KIND = re.compile(r"(?:\w+::)*CoreMemType::UB")
+_VARIABLE = re.compile(r"\w+(?:(?:\.|->)\w+)*")
+_UB_HALVES = (4, 8, 3, 16)  # 2 / n of UB
+_ALL_HALVES = 2
+_UB_SHARE = r"{0} = {0} \* 2 / (\d+) / 512 \* 512;"
 
 _FEWER_LARGER_TILES = Effect(
     (Pipe.MTE2, Pipe.MTE3, Pipe.SCALAR, Pipe.VECTOR),
     "larger tiles: longer bursts, and start-up costs of copies and instructions paid less often",
+)
+_MORE_SMALLER_TILES = Effect(
+    (Pipe.MTE2, Pipe.MTE3), "more and smaller tiles: copies in, computing and copies out overlap"
 )
 _ALIGNED_COPIES = Effect(
     (Pipe.MTE2, Pipe.MTE3), "copies that begin on the 512-byte grid of global memory run at full bandwidth"
@@ -108,6 +119,31 @@ def ub_reserve(view: View) -> Iterator[Site]:
             yield Site(constant.label, tuple(choices))
 
 
+@rule(
+    Family.TILING,
+    Side.TILING,
+    _MORE_SMALLER_TILES,
+    inverse="ub_share",
+    examples=(
+        (
+            "void f() {\n  p.GetCoreMemSize(CoreMemType::UB, size);\n}\n",
+            "void f() {\n  p.GetCoreMemSize(CoreMemType::UB, size);\n  size = size * 2 / 4 / 512 * 512;\n}\n",
+        ),
+    ),
+)
+def ub_share(view: View) -> Iterator[Site]:
+    """A variable gets the size of UB from the platform, by a statement of its own.
+
+    Part of UB is used, so that a core has several tiles and the copies of one overlap with computing another.
+    Assumption: tiles are cut by that variable. An existing share can be changed or removed.
+    """
+    for file in view.host:
+        for call in file.source.calls:
+            asks = call.name == _UB_CALL and len(call.values) == 2 and _UB_KIND.fullmatch(call.values[0])
+            if asks and call.statement is not None and _VARIABLE.fullmatch(call.values[1]):
+                yield _share_of_ub(file, call.statement, call.values[1])
+
+
 RULES: tuple[Rule, ...] = (
     tile_size,
     kernel_tile_size,
@@ -115,6 +151,7 @@ RULES: tuple[Rule, ...] = (
     tile_alignment,
     split_alignment,
     ub_reserve,
+    ub_share,
 )
 REWINDS: tuple[Rule, ...] = ()
 
@@ -143,6 +180,29 @@ def _scaling_site(constants: list[Constant], factors: tuple[Fraction, ...]) -> I
     choices = tuple(scaled_choices(constants, factors))
     if choices:
         yield Site(" and ".join(constant.label for constant in constants), choices)
+
+
+def _share_of_ub(file: File, statement: Node, variable: str) -> Site:
+    """Return the site at a variable that holds the size of UB behind a statement."""
+    following = statement.next_named_sibling
+    text = file.source.text_of(following) if following is not None else ""
+    divided = re.fullmatch(_UB_SHARE.format(re.escape(variable)), text)
+    present = int(divided[1]) if divided else _ALL_HALVES
+    choices = []
+    for halves in (*_UB_HALVES, _ALL_HALVES):
+        line = f"{variable} = {variable} * 2 / {halves} / 512 * 512;" if halves > _ALL_HALVES else ""
+        edit = file.source.insertion_after(statement, line)
+        if divided and following is not None:
+            begin = following.start_byte if line else statement.end_byte
+            edit = Edit(begin, following.end_byte, line)
+        if halves != present:
+            label = f"{variable}: {_told_share(present)} -> {_told_share(halves)}"
+            choices.append(Choice(label, (file.edit(edit),), forward=halves > present))
+    return Site(file.label(statement.start_byte, file.source.text_of(statement)), tuple(choices))
+
+
+def _told_share(halves: int) -> str:
+    return f"2/{halves} of UB" if halves > _ALL_HALVES else "all of UB"
 
 
 def _rounding_site(constant: Constant) -> Site:

@@ -28,6 +28,9 @@ _FAMILY_WEIGHTS = {
 _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _L2_RULE = "l2_bypass"
+_SMALLER_TILES_RULE = "ub_share"
+_OVERLAPPING_PIPES = ("vec", "mte2", "mte3")
+_IDLE_EMPHASIS = 2.0
 _BANK_RULE = "bank_padding"
 _WITHOUT_CONFLICTS = 0.1
 _CONFLICT_EMPHASIS = 20.0
@@ -154,6 +157,9 @@ class PromptEvidence:
                 if self.bank_conflicts == 0
                 else 1.0 + _CONFLICT_EMPHASIS * self.bank_conflicts
             )
+        if rule.name == _SMALLER_TILES_RULE and self.pipe_ratios:
+            busiest = max(self.pipe_ratios.get(pipe, 0.0) for pipe in _OVERLAPPING_PIPES)
+            weight *= _IDLE_EMPHASIS * (1.0 - busiest)
         return weight * self._blocks_weight(rule.name)
 
     def _blocks_weight(self, rule: str) -> float:

@@ -100,6 +100,17 @@ def test_rule_helps_and_its_inverse_takes_that_back(trial: Trial, benches: Bench
     assert bench.latency_us(rewritten) < HELPS * bench.latency_us(rewound)
 
 
+def test_part_of_ub_helps_where_each_core_has_few_tiles(benches: Benches) -> None:
+    bench = benches("power", "aligned")
+    before = bench.baseline
+    for name in (*["ub_reserve"] * 4, "tile_alignment", "tiling_key"):  # until tiles are long, and soon computed
+        before = _rewritten(rule_named(name), before, "", forward=True)
+    rule = rule_named("ub_share")
+    rewritten = _rewritten(rule, before, "", forward=True)
+    assert bench.latency_us(rewritten) < HELPS * bench.latency_us(before)
+    assert _rewritten(rule, rewritten, "", "all of UB", forward=False) == before
+
+
 def test_passing_by_l2_helps_where_tensors_are_larger_than_it(
     simulator: SimulatorBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ _TILING_STATEMENTS = (
     "if (tileDataNum >= total) { coreNum = 1; } else { coreNum = coreNum < total ? coreNum : total; }",
     "context->SetBlockDim(BLOCK_DIM);",
     "context->SetTilingKey(1);",
+    "platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, ubSize);",
+    "p->GetCoreMemSize(CoreMemType::UB, info.ub);\n    info.ub = info.ub * 2 / 8 / 512 * 512;",
     "if (total <= 4096) coreNum = 1; else coreNum = (coreNum < total / 32) ? coreNum : total / 32;",
 )
 # Rules whose inverse leads to where they apply again, not to the very start; at all places at once all do.

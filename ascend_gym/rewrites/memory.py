@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from tree_sitter import Node
 
 from ascend_gym.rewrites.loop_headers import fresh_name
-from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
+from ascend_gym.rewrites.rule import (
+    Choice,
+    Effect,
+    Family,
+    File,
+    Pipe,
+    Rule,
+    Side,
+    Site,
+    View,
+    one_and_all,
+    rule,
+)
 from ascend_gym.rewrites.statements import LocalDeclaration, argument_of, declaration_of, mentions
 from ascend_gym.rewrites.syntax import Call, Edit, Source
 
@@ -20,6 +33,7 @@ _LESS_UB = Effect((Pipe.VECTOR,), "a buffer less in UB: room for larger tiles, f
 
 _PADDING_BYTES = 256  # half of the 16 bank groups of 32 bytes
 _INIT_ARITIES = (2, 3)  # of a TBuf, of a queue
+_FEWEST_IN_RUN = 3
 _SIMPLE = (
     "binary_expression",
     "call_expression",
@@ -211,8 +225,68 @@ def bank_padding(view: View) -> Iterator[Site]:
                 yield from _padding_site(file, call)
 
 
-RULES: tuple[Rule, ...] = (in_place_compute, bank_padding)
+@rule(
+    Family.MEMORY,
+    Side.KERNEL,
+    Effect((Pipe.VECTOR,), "operands in other banks: fewer cycles lost to conflicts"),
+    inverse="buffer_order",
+    examples=(
+        (
+            "pipe.InitBuffer(a, 1, n);\npipe.InitBuffer(b, 1, n);\npipe.InitBuffer(c, n);",
+            "pipe.InitBuffer(c, n);\npipe.InitBuffer(a, 1, n);\npipe.InitBuffer(b, 1, n);",
+        ),
+    ),
+)
+def buffer_order(view: View) -> Iterator[Site]:
+    """Three or more ``InitBuffer`` calls of one pipe follow each other; UB is handed out in their order.
+
+    Another order moves the buffers to other banks, and takes no more room. Assumption: the arguments have no
+    side effects.
+    """
+    for file in view.kernel:
+        sites = [_order_site(file, run) for run in _runs_of_inits(file.source)]
+        yield from one_and_all(sites, f"runs of InitBuffer in {file.path}")
+
+
+RULES: tuple[Rule, ...] = (in_place_compute, bank_padding, buffer_order)
 REWINDS: tuple[Rule, ...] = (separate_result,)
+
+
+def _runs_of_inits(source: Source) -> Iterator[list[Node]]:
+    """Yield the statements of each run of ``InitBuffer`` calls of the same pipe, at least three."""
+    inits = {
+        call.statement.id: call
+        for call in source.calls
+        if call.name == "InitBuffer" and call.statement is not None and len(call.arguments) in _INIT_ARITIES
+    }
+    for block in source.nodes("compound_statement"):
+        for callee, run in groupby(block.named_children, lambda node: _callee_or_comment(inits, node)):
+            statements = [node for node in run if node.id in inits]
+            if callee and len(statements) >= _FEWEST_IN_RUN:
+                yield statements
+
+
+def _callee_or_comment(inits: Mapping[int, Call], node: Node) -> str:
+    return inits[node.id].callee if node.id in inits else ""
+
+
+def _order_site(file: File, statements: Sequence[Node]) -> Site:
+    """Return the site at a run of statements: the last ones come first, or all in reverse."""
+    count = len(statements)
+    ahead = [count - 2, 0, count - 1]  # 0: all in reverse
+    choices = []
+    texts = [file.source.text_of(node) for node in statements]
+    for moved in dict.fromkeys((*ahead, 2, 1)):
+        order = [*range(count - moved, count), *range(count - moved)] if moved else range(count)[::-1]
+        edits = tuple(
+            file.replaced(node, texts[at])
+            for node, at in zip(statements, order, strict=True)
+            if file.source.text_of(node) != texts[at]
+        )
+        if edits:
+            label = f"the last {moved} first" if moved else "in reverse"
+            choices.append(Choice(label, edits, forward=moved in ahead))
+    return Site(file.label(statements[0].start_byte, f"{count} InitBuffer"), tuple(choices))
 
 
 def _padding_site(file: File, call: Call) -> Iterator[Site]:

@@ -16,12 +16,12 @@ from ascend_gym.rewrites.rule import Choice, FileEdit, Rule, Side, Site
 from ascend_gym.rewrites.syntax import Edit
 from ascend_gym.search.llm.offline.attempts import SEEN, ShownAttempt, changes_by
 from ascend_gym.search.llm.offline.places import Axis, Numbers, Place, place_of
+from ascend_gym.search.llm.offline.reading import BANK_RULES, SMALLER_TILES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _HOST_RULES = frozenset(rule.name for rule in RULES if rule.side is Side.TILING)
-_PADDING = "bank_padding"
 _TELLING_GAIN = 0.003
 _NUMBER = re.compile(r"(?<![\w.])\d+(?=[uUlL]*(?![\w.]))")
 _FAILED = -9.0  # in place of the gain of what did not work at all
@@ -104,15 +104,15 @@ def _doubtful(attempts: Sequence[ShownAttempt]) -> set[int]:
     which nothing ever had an effect is in doubt once. Which buffers share banks depends on their sizes, and
     so on such numbers, too.
     """
-    doubtful: set[int] = set()
-    padded: list[int] = []
+    doubtful = _tiles_in_doubt(attempts)
+    moved: list[int] = []
     vain: dict[Axis, list[int]] = defaultdict(list)
     doubted: set[Axis] = set()
     telling: set[Axis] = set()
     unused: set[Axis] = set()
     for number, attempt in enumerate(attempts):
-        if attempt.rules == (_PADDING,) and not attempt.kept:
-            padded.append(number)
+        if len(attempt.rules) == 1 and attempt.rules[0] in BANK_RULES and not attempt.kept:
+            moved.append(number)
         place = place_of(attempt.changes) if attempt.is_of_numbers else None
         if place is None or attempt.rules[0] not in _HOST_RULES:
             continue
@@ -123,8 +123,23 @@ def _doubtful(attempts: Sequence[ShownAttempt]) -> set[int]:
         telling.add(place.axis)
         if attempt.kept and (attempt.gain or 0.0) > _TELLING_GAIN:
             others = vain.keys() - {place.axis} - (unused - telling)
-            doubtful.update(padded, *(vain.pop(axis) for axis in others))
+            doubtful.update(moved, *(vain.pop(axis) for axis in others))
             doubted |= others
+    return doubtful
+
+
+def _tiles_in_doubt(attempts: Sequence[ShownAttempt]) -> set[int]:
+    """Return which attempts cut other tiles in vain before the kernel gained.
+
+    Several tiles for each core pay where copies and computing overlap, which is the kernel's doing.
+    """
+    doubtful: set[int] = set()
+    vain: list[int] = []
+    for number, attempt in enumerate(attempts):
+        if not attempt.kept:
+            vain += [number] * (attempt.rules == (SMALLER_TILES,))
+        elif (attempt.gain or 0.0) > _TELLING_GAIN and not _HOST_RULES.issuperset(attempt.rules):
+            doubtful.update(vain)
     return doubtful
 
 

@@ -18,6 +18,12 @@ _HOST, _KERNEL = "op_host", "op_kernel"
 FEWER_BLOCKS = frozenset({"core_share", "single_core_limit", "least_core_work", "core_work"})
 """Rules that take cores away."""
 
+SMALLER_TILES = "ub_share"
+"""The rule that cuts tiles from a part of UB."""
+
+BANK_RULES = frozenset({"bank_padding", "buffer_order"})
+"""Rules that move buffers to other banks of UB."""
+
 _FAMILY_WEIGHTS = {
     Family.TILING: 4.0,
     Family.PIPELINING: 3.0,
@@ -28,10 +34,7 @@ _FAMILY_WEIGHTS = {
 _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _L2_RULE = "l2_bypass"
-_SMALLER_TILES_RULE = "ub_share"
 _OVERLAPPING_PIPES = ("vec", "mte2", "mte3")
-_IDLE_EMPHASIS = 2.0
-_BANK_RULE = "bank_padding"
 _WITHOUT_CONFLICTS = 0.1
 _CONFLICT_EMPHASIS = 20.0
 _FEWER_EVERYWHERE = frozenset({"core_share"})
@@ -151,15 +154,14 @@ class PromptEvidence:
         if self.is_ordered_by_hand and rule.name in _ORDERING:
             weight *= _ORDERED_BY_HAND
         weight *= _GUESSED.get(rule.name, 1.0)
-        if rule.name == _BANK_RULE and self.bank_conflicts is not None:
+        if rule.name in BANK_RULES and self.bank_conflicts is not None:
             weight *= (
                 _WITHOUT_CONFLICTS
                 if self.bank_conflicts == 0
                 else 1.0 + _CONFLICT_EMPHASIS * self.bank_conflicts
             )
-        if rule.name == _SMALLER_TILES_RULE and self.pipe_ratios:
-            busiest = max(self.pipe_ratios.get(pipe, 0.0) for pipe in _OVERLAPPING_PIPES)
-            weight *= _IDLE_EMPHASIS * (1.0 - busiest)
+        if rule.name == SMALLER_TILES:
+            weight *= 1.0 - max(self.pipe_ratios.get(pipe, 0.0) for pipe in _OVERLAPPING_PIPES)
         return weight * self._blocks_weight(rule.name)
 
     def _blocks_weight(self, rule: str) -> float:

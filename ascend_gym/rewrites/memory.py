@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -24,7 +24,7 @@ from ascend_gym.rewrites.rule import (
     rule,
 )
 from ascend_gym.rewrites.statements import LocalDeclaration, argument_of, declaration_of, mentions
-from ascend_gym.rewrites.syntax import Call, Edit, Source
+from ascend_gym.rewrites.syntax import Call, Edit, Source, statements_of
 
 _ELEMENTWISE = re.compile("Muls|Adds|Maxs|Mins|Exp|Ln|Sqrt|Rsqrt|Abs|Relu|Reciprocal|LeakyRelu|Not")
 
@@ -260,14 +260,14 @@ def _runs_of_inits(source: Source) -> Iterator[list[Node]]:
         if call.name == "InitBuffer" and call.statement is not None and len(call.arguments) in _INIT_ARITIES
     }
     for block in source.nodes("compound_statement"):
-        for callee, run in groupby(block.named_children, lambda node: _callee_or_comment(inits, node)):
-            statements = [node for node in run if node.id in inits]
+        for callee, run in groupby(statements_of(block), lambda node: _callee_of(inits.get(node.id))):
+            statements = list(run)
             if callee and len(statements) >= _FEWEST_IN_RUN:
                 yield statements
 
 
-def _callee_or_comment(inits: Mapping[int, Call], node: Node) -> str:
-    return inits[node.id].callee if node.id in inits else ""
+def _callee_of(init: Call | None) -> str:
+    return init.callee if init is not None else ""
 
 
 def _order_site(file: File, statements: Sequence[Node]) -> Site:

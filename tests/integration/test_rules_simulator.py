@@ -66,6 +66,7 @@ TRIALS = (
     Trial("tiling_key", "power", "aligned"),
     Trial("strided_copy", "columns", "rows"),
     Trial("bank_padding", "power", "aligned"),
+    Trial("buffer_order", "power", "aligned", choice="the last 2 first"),
     Trial("in_place_compute", "columns", "rows"),
 )
 
@@ -103,7 +104,11 @@ def test_rule_helps_and_its_inverse_takes_that_back(trial: Trial, benches: Bench
 def test_part_of_ub_helps_where_each_core_has_few_tiles(benches: Benches) -> None:
     bench = benches("power", "aligned")
     before = bench.baseline
-    for name in (*["ub_reserve"] * 4, "tile_alignment", "tiling_key"):  # until tiles are long, and soon computed
+    for name in (
+        *["ub_reserve"] * 4,
+        "tile_alignment",
+        "tiling_key",
+    ):  # until tiles are long, and soon computed
         before = _rewritten(rule_named(name), before, "", forward=True)
     rule = rule_named("ub_share")
     rewritten = _rewritten(rule, before, "", forward=True)

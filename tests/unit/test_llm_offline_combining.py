@@ -245,6 +245,15 @@ def test_padding_is_in_doubt_once_tiles_have_another_length():
     assert without_doubtful(run.attempts) == run.attempts[1:]
 
 
+def test_part_of_ub_is_in_doubt_once_the_kernel_gained():
+    size = "platform.GetCoreMemSize(CoreMemType::UB, size);"
+    run = Run(make_spec(tiling=f"void f() {{\n    {size}\n}}\n", kernel="PipeBarrier<PIPE_ALL>();\nEnd();\n"))
+    run.attempt("ub_share", 101.0, old=size, new=f"{size}\n    size = size * 2 / 4 / 512 * 512;")
+    assert without_doubtful(run.attempts) == run.attempts
+    run.attempt("full_barrier_removal", 90.0, old="PipeBarrier<PIPE_ALL>();\n", new="")
+    assert without_doubtful(run.attempts) == run.attempts[1:]
+
+
 def test_a_number_that_is_in_doubt_may_be_tried_again():
     run = Run(SPEC)
     run.attempt("tile_size", 100.0, old="LENGTH = 1024", new="LENGTH = 4096")

@@ -109,6 +109,11 @@ def test_a_buffer_with_other_uses_stays_when_computing_in_place():
 KERNEL_BODIES = [
     ("bank_padding", "pipe.InitBuffer(q, 2, n * 4);", "pipe.InitBuffer(q, 2, n * 4 + 256);"),
     ("bank_padding", "pipe->InitBuffer(buf, size + 256);", "pipe->InitBuffer(buf, size);"),
+    (
+        "buffer_order",
+        "p.InitBuffer(a, 1, n); // x\np.InitBuffer(b, 1, n);\n// y\np.InitBuffer(c, n);\np.InitBuffer(d, m);",
+        "p.InitBuffer(c, n); // x\np.InitBuffer(d, m);\n// y\np.InitBuffer(a, 1, n);\np.InitBuffer(b, 1, n);",
+    ),
 ]
 
 
@@ -119,6 +124,12 @@ def test_memory_rule_makes_exactly_this_change(name, before, after):
 
 NOT_HERE = [
     ("bank_padding", "pipe.InitBuffer(buf, wide ? 64 : 32);\npipe.InitBuffer(q, 2, n << 2);"),
+    ("buffer_order", "pipe.InitBuffer(a, n);\npipe.InitBuffer(b, n);"),
+    ("buffer_order", "pipe.InitBuffer(a, n);\npipe.InitBuffer(b, n);\nother.InitBuffer(c, n);"),
+    (
+        "buffer_order",
+        "pipe.InitBuffer(a, n);\nx = a.Get<T>();\npipe.InitBuffer(b, n);\npipe.InitBuffer(c, n);",
+    ),
     ("in_place_compute", LOCAL_T + "Muls(t, a, s, n);"),
 ]
 

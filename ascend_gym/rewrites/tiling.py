@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 from tree_sitter import Node
@@ -19,7 +20,19 @@ from ascend_gym.rewrites.constants import (
     replacement,
     scaled_choices,
 )
-from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
+from ascend_gym.rewrites.rule import (
+    Choice,
+    Effect,
+    Family,
+    File,
+    FileEdit,
+    Pipe,
+    Rule,
+    Side,
+    Site,
+    View,
+    rule,
+)
 from ascend_gym.rewrites.syntax import Edit
 
 _TILE_FACTORS = tuple(map(Fraction, ("2", "4", "8", "1/2", "1/4", "1/8")))
@@ -132,16 +145,33 @@ def ub_reserve(view: View) -> Iterator[Site]:
     ),
 )
 def ub_share(view: View) -> Iterator[Site]:
-    """A variable gets the size of UB from the platform, by a statement of its own.
+    """Variables get the size of UB from the platform, by statements of their own.
 
     Part of UB is used, so that a core has several tiles and the copies of one overlap with computing another.
-    Assumption: tiles are cut by that variable. An existing share can be changed or removed.
+    Assumption: tiles are cut by these variables. An existing share can be changed or removed.
     """
-    for file in view.host:
-        for call in file.source.calls:
-            asks = call.name == _UB_CALL and len(call.values) == 2 and _UB_KIND.fullmatch(call.values[0])
-            if asks and call.statement is not None and _VARIABLE.fullmatch(call.values[1]):
-                yield _share_of_ub(file, call.statement, call.values[1])
+    asked = [
+        _UbSize(file, call.statement, call.values[1])
+        for file in view.host
+        for call in file.source.calls
+        if call.name == _UB_CALL
+        and len(call.values) == 2
+        and _UB_KIND.fullmatch(call.values[0])
+        and call.statement is not None
+        and _VARIABLE.fullmatch(call.values[1])
+    ]
+    if asked:
+        present = asked[0].halves
+        choices = tuple(
+            Choice(
+                f"{asked[0].variable}: {_told_share(present)} -> {_told_share(halves)}",
+                tuple(edit for each in asked for edit in each.set_to(halves)),
+                forward=halves > present,
+            )
+            for halves in (*_UB_HALVES, _ALL_HALVES)
+            if halves != present
+        )
+        yield Site(asked[0].label, choices)
 
 
 RULES: tuple[Rule, ...] = (
@@ -182,23 +212,41 @@ def _scaling_site(constants: list[Constant], factors: tuple[Fraction, ...]) -> I
         yield Site(" and ".join(constant.label for constant in constants), choices)
 
 
-def _share_of_ub(file: File, statement: Node, variable: str) -> Site:
-    """Return the site at a variable that holds the size of UB behind a statement."""
-    following = statement.next_named_sibling
-    text = file.source.text_of(following) if following is not None else ""
-    divided = re.fullmatch(_UB_SHARE.format(re.escape(variable)), text)
-    present = int(divided[1]) if divided else _ALL_HALVES
-    choices = []
-    for halves in (*_UB_HALVES, _ALL_HALVES):
-        line = f"{variable} = {variable} * 2 / {halves} / 512 * 512;" if halves > _ALL_HALVES else ""
-        edit = file.source.insertion_after(statement, line)
-        if divided and following is not None:
-            begin = following.start_byte if line else statement.end_byte
-            edit = Edit(begin, following.end_byte, line)
-        if halves != present:
-            label = f"{variable}: {_told_share(present)} -> {_told_share(halves)}"
-            choices.append(Choice(label, (file.edit(edit),), forward=halves > present))
-    return Site(file.label(statement.start_byte, file.source.text_of(statement)), tuple(choices))
+@dataclass(frozen=True)
+class _UbSize:
+    """A variable that gets the size of UB in a statement, and the share of it that the next one takes."""
+
+    file: File
+    statement: Node
+    variable: str
+
+    @property
+    def label(self) -> str:
+        return self.file.label(self.statement.start_byte, self.file.source.text_of(self.statement))
+
+    @property
+    def halves(self) -> int:
+        divided = self._divided
+        return int(divided[1]) if divided else _ALL_HALVES
+
+    def set_to(self, halves: int) -> list[FileEdit]:
+        """Return the edit that sets the share; none where it is that already."""
+        line = (
+            f"{self.variable} = {self.variable} * 2 / {halves} / 512 * 512;" if halves > _ALL_HALVES else ""
+        )
+        following = self.statement.next_named_sibling
+        if halves == self.halves:
+            return []
+        if not self._divided or following is None:
+            return [self.file.edit(self.file.source.insertion_after(self.statement, line))]
+        begin = following.start_byte if line else self.statement.end_byte
+        return [self.file.edit(Edit(begin, following.end_byte, line))]
+
+    @property
+    def _divided(self) -> re.Match[str] | None:
+        following = self.statement.next_named_sibling
+        text = self.file.source.text_of(following) if following is not None else ""
+        return re.fullmatch(_UB_SHARE.format(re.escape(self.variable)), text)
 
 
 def _told_share(halves: int) -> str:

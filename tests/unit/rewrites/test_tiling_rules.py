@@ -119,6 +119,13 @@ TILINGS = [
         "void f() { p->GetCoreMemSize(CoreMemType::UB, c->ub); c->ub = c->ub * 2 / 6 / 512 * 512; }\n",
         "void f() { p->GetCoreMemSize(CoreMemType::UB, c->ub); c->ub = c->ub * 2 / 4 / 512 * 512; }\n",
     ),
+    (
+        "ub_share",
+        "void f() { p.GetCoreMemSize(CoreMemType::UB, x); }\n"
+        "void g() { p.GetCoreMemSize(CoreMemType::UB, y); }\n",
+        "void f() { p.GetCoreMemSize(CoreMemType::UB, x);\nx = x * 2 / 4 / 512 * 512; }\n"
+        "void g() { p.GetCoreMemSize(CoreMemType::UB, y);\ny = y * 2 / 4 / 512 * 512; }\n",
+    ),
     ("ub_reserve", "constexpr int UB_RESERVED_BYTE = 1024;\n", "constexpr int UB_RESERVED_BYTE = 512;\n"),
     ("block_dim", "constexpr uint32_t BLOCK_DIM = 20;\n", "constexpr uint32_t BLOCK_DIM = 48;\n"),
     ("block_dim", "constexpr int CORENUM = 1;\n", "constexpr int CORENUM = 48;\n"),

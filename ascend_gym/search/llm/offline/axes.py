@@ -34,6 +34,8 @@ _BEFORE_NO_EFFECT = 0.02
 _UNUSED = 0.02  # beyond a number of the kernel without effect: nothing seems to depend on it
 _BRACKETED = 1.5  # between one without effect and one that lost: a threshold lies there
 _ONWARDS = 2.0
+_STEEP = 10.0  # how much more promising it is to go on where the last step gained much
+_STEEPEST = 0.1
 _AROUND = 1.5  # between the present numbers and ones that lost
 _FINER = 0.3  # round numbers first
 
@@ -171,7 +173,8 @@ def _untried(place: Place, gains: Mapping[Numbers, float], further: float) -> fl
     if outside:
         return _AROUND
     behind = [gain for size, gain in away.items() if size * (there - here) < 0]
-    return _ONWARDS if min(behind, default=0.0) < -SEEN else further
+    lost = -min(behind, default=0.0)
+    return _ONWARDS * (1.0 + _STEEP * min(lost, _STEEPEST)) if lost > SEEN else further
 
 
 @dataclass(frozen=True)

@@ -123,9 +123,11 @@ def _doubtful(attempts: Sequence[ShownAttempt]) -> set[int]:
             unused |= {place.axis} & doubted - telling
             continue
         telling.add(place.axis)
+        if attempt.kept:
+            doubtful.update(moved)
         if attempt.kept and (attempt.gain or 0.0) > _TELLING_GAIN:
             others = vain.keys() - {place.axis} - (unused - telling)
-            doubtful.update(moved, *(vain.pop(axis) for axis in others))
+            doubtful.update(*(vain.pop(axis) for axis in others))
             doubted |= others
     return doubtful
 

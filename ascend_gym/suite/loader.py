@@ -268,7 +268,7 @@ def _not_found_message(name: str, bare_name: str) -> str:
     known = list(dict.fromkeys([*installed, *_folders("generate"), *_folders(IMPORTED_SUITE)]))
     near = difflib.get_close_matches(bare_name, known, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else f"known operators: {', '.join(installed)}"
-    return f"no operator {name!r}; {hint} (pass op_dir for a folder of your own)"
+    return f"no operator {name!r}; {hint} (--op-dir, or op_dir, names a folder of your own)"
 
 
 def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:

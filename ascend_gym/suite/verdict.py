@@ -153,6 +153,8 @@ def _pattern(tally: Tally) -> str | None:
     if tally.bad == tally.size:
         return "every element is wrong"
     if tally.last_bad == tally.size - 1 and tally.bad == tally.size - tally.first_bad:
+        if 2 * tally.bad > tally.size:
+            return f"the last {tally.bad} elements are bad: do all blocks write to the beginning?"
         return f"the bad elements are one block at the end: a tail of {tally.bad} elements never written?"
     if tally.bad > 1 and tally.first_bad_column > 0:
         return (

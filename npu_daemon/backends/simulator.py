@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -263,7 +263,7 @@ class SimulatorBackend:
                 job.close()
         seconds = tiling.seconds + finished.seconds
         if isinstance(finished, Failure):
-            said = (*finished.diagnostics, *unset_fields(tiling, build.candidate))
+            said = (*unset_fields(tiling, build.candidate), *finished.diagnostics)
             return Failure(finished.status, said, seconds)
         read_by_tiling = host.definition.value_dependent_inputs()
         handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, finished)
@@ -289,13 +289,14 @@ class SimulatorBackend:
             return _Finished(read_outputs(job, case), outcome.seconds, taken_bytes)
         ahead = _prices_ahead(self.toolchain, job, protocol)
         found = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
-        if isinstance(found, Failure):
-            return replace(found, seconds=outcome.seconds + found.seconds)
         rtol = min(
             (case.tolerance[each.dtype].rtol for each in case.outputs if each.dtype in case.tolerance),
             default=1.0,
         )
         warnings = reported_warnings(outcome, build.kernel.libraries, own_place, rtol)
+        if isinstance(found, Failure):  # it may come of what is warned of, as of an operand past its buffer
+            said = (*found.diagnostics, *warnings)
+            return Failure(found.status, said, outcome.seconds + found.seconds)
         return _Finished(read_outputs(job, case), outcome.seconds, taken_bytes, (*warnings, *found), ahead)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
@@ -389,7 +390,7 @@ def _explained(
 ) -> tuple[Diagnostic, ...]:
     """Say what else is known of outputs that are wrong."""
     unwritten = never_written(case, partial(_price_of, toolchain, run, chip), outputs)
-    return (*unwritten, *unset_fields(run.tiling, run.candidate))
+    return (*unset_fields(run.tiling, run.candidate), *unwritten)
 
 
 def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:

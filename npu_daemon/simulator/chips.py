@@ -29,6 +29,8 @@ _SECTIONS = ("geometry", "timing", "cold", "framework")
 
 _BLOCK_BYTES = 32  # what the sizes of buffers are multiples of
 _LEAST_BUFFER_BYTES = 1024  # less is a number of KB
+_MOST_TIMES = 50  # of a rate that is known; more is a number of another unit
+_MOST_CORES = 1024
 _LEAST_CLOCK_MHZ = 50  # less is a number of GHz
 _BUFFERS = frozenset(
     f"{buffer}_bytes" for buffer in ("ub", "l1", "l0a", "l0b", "l0c", "bias_table", "fixpipe_buffer")
@@ -224,6 +226,11 @@ def _figure(where: str, written: object) -> Figure:
 def _check_cores(path: Path, geometry: dict[str, Any]) -> None:
     """Raise ``MisuseError`` unless each cube core has two vector cores (docs/hardware.md section 1)."""
     cubes, vectors = (geometry[name]["value"] for name in ("aic_cores", "aiv_cores"))
+    if vectors > _MOST_CORES:
+        raise MisuseError(
+            f"chip file {path}: geometry: expected at most {_MOST_CORES} vector cores, got {vectors}; "
+            "a 910B2 has 48"
+        )
     if vectors != 2 * cubes:
         raise MisuseError(
             f"chip file {path}: geometry: aiv_cores is {vectors} and aic_cores {cubes}; expected two vector "
@@ -250,7 +257,16 @@ def _hint(section: str, name: str, examples: dict[str, Any]) -> str:
 
 
 def _check_unit(where: str, name: str, value: float | int | str) -> None:
-    """Raise ``MisuseError`` where a clock is not in MHz, or the size of a buffer not in whole blocks."""
+    """Raise ``MisuseError`` where a figure is in another unit: rates, clocks, sizes of buffers."""
+    known = next((figures[name]["value"] for figures in _known_figures().values() if name in figures), None)
+    if (
+        name.endswith("_gb_per_s")
+        and not 1 / _MOST_TIMES <= float(value) / float(known or value) <= _MOST_TIMES
+    ):
+        raise MisuseError(
+            f"{where}: expected GB/s such as {known}, from 1/{_MOST_TIMES} to {_MOST_TIMES} times that, got "
+            f"{value}; is it in TB/s, or in bytes per second?"
+        )
     if name == "clock_mhz" and float(value) < _LEAST_CLOCK_MHZ:
         raise MisuseError(
             f"{where}: expected MHz such as 1800, at least {_LEAST_CLOCK_MHZ}, got {value}; is it in GHz?"

@@ -21,6 +21,11 @@ _MAX_CANDIDATE = 300
 _OWN_NAMES = (("_Float16", "half"), ("AscendC::", ""))  # of types, as kernels write them
 _EXPANDED = re.compile(r" \(aka '[^']{0,200}'\)")
 _ERROR = re.compile(r"(?:fatal )?error: (.*)")
+_UNREGISTERED = "unknown type name 'asim_default_tiling'"
+_REGISTER = (
+    "GET_TILING_DATA reads a structure that the host side does not register: add "
+    "REGISTER_TILING_DATA_CLASS(<operator>, <structure>) there, or name one with GET_TILING_DATA_WITH_STRUCT"
+)
 _LINK_ERROR = re.compile(
     r"undefined (?:reference to|symbol:) .*|multiple definition of .*|duplicate symbol: .*"
 )
@@ -95,7 +100,7 @@ def _misfit(reasons: list[str]) -> str:
 
 
 def _diagnostic(message: str, place: Place | None, lines: dict[str, list[str]], phase: Phase) -> Diagnostic:
-    message = message[:_MAX_MESSAGE]
+    message = message[:_MAX_MESSAGE].replace(_UNREGISTERED, _REGISTER)
     if place is None:
         return Diagnostic(phase=phase, message=message)
     path, line = place

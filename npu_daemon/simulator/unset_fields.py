@@ -1,4 +1,4 @@
-"""Fields of tiling data that the kernel reads and no tiling program sets, as an explanation of a failure."""
+"""Tiling data that the kernel reads and the tiling program never sets or passes on, as an explanation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from npu_daemon.simulator.host_side import TilingOutcome
 def unset_fields(tiling: TilingOutcome, candidate: Candidate) -> tuple[Diagnostic, ...]:
     """Name the fields that are zero, that no host code mentions a setter of, and that the kernel mentions.
 
+    Where no byte of the data is set though others have setters, it is said that the data are not passed on.
+
     Args:
         tiling: what the tiling program decided; nothing is known of structures that it did not register.
         candidate: its sources, and those of the kernel.
@@ -20,22 +22,34 @@ def unset_fields(tiling: TilingOutcome, candidate: Candidate) -> tuple[Diagnosti
     if tiling.schema is None:
         return ()
     host, kernel = _code_of(candidate.host), _code_of(candidate.kernel)
-    fields = [
+    read = [
         field.name
         for field in tiling.schema.fields
         if field.structure is None
         and not any(_bytes_of(field, tiling.tiling_data))
         and re.search(rf"\b{field.name}\b", kernel)
-        and not re.search(rf"\b[sg]et_{field.name}\b", host)
     ]
-    if not fields:
-        return ()
-    setters = _listed([f"set_{name}(...)" for name in fields])
-    said = (
-        f"the tiling program never sets {_listed(fields)} of {tiling.schema.name}, and the kernel reads 0: "
-        f"call {setters} before SaveToBuffer"
+    never_set = [name for name in read if not re.search(rf"\b[sg]et_{name}\b", host)]
+    found = []
+    if never_set:
+        setters = _listed([f"set_{name}(...)" for name in never_set])
+        found.append(
+            f"the tiling program never sets {_listed(never_set)} of {tiling.schema.name}, and the kernel "
+            f"reads 0: call {setters} before SaveToBuffer"
+        )
+    if len(never_set) < len(read) and not any(tiling.tiling_data):
+        found.append(_not_passed_on(tiling, [name for name in read if name not in never_set]))
+    return tuple(Diagnostic(phase=Phase.RUN_TILING, message=message) for message in found)
+
+
+def _not_passed_on(tiling: TilingOutcome, names: list[str]) -> str:
+    size_bytes = len(tiling.tiling_data)
+    reached = f"{size_bytes} bytes, all of them 0" if size_bytes else "none: SetDataSize was not called"
+    return (
+        f"the tiling program sets {_listed(names)}, but the tiling data that reach the kernel are {reached}: "
+        "call tiling.SaveToBuffer(GetRawTilingData()->GetData(), ...->GetCapacity()) and "
+        "GetRawTilingData()->SetDataSize(tiling.GetDataSize()) behind the last setter"
     )
-    return (Diagnostic(phase=Phase.RUN_TILING, message=said),)
 
 
 def _code_of(sources: Sources) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from faults import ADD, CASE, LOOP_BODY, OPERATOR, OUT_BUFFER, Fault, check_explained
 from simulated import Workbench
@@ -248,6 +250,37 @@ def test_fields_that_are_never_set_are_named(bench: Workbench, unset: list[str],
     assert [str(each) for each in result.all_diagnostics if says in each.message]
     (ill,) = bench.evaluate(bench.edited(kernel={ADD: ""})).cases
     assert not [each for each in ill.diagnostics if "never sets" in each.message]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reached"),
+    [
+        (r".*SaveToBuffer[^;]*;", r"\d+ bytes, all of them 0"),
+        (r".*SetDataSize[^;]*;", "none: SetDataSize was not called"),
+    ],
+    ids=["not saved", "no size"],
+)
+def test_tiling_data_that_are_not_passed_on_are_named(bench: Workbench, statement: str, reached: str) -> None:
+    (line,) = re.findall(statement, bench.spec.baseline.tiling_text)
+    result = bench.evaluate(bench.edited(tiling={line: ""}), run_timeout_s=2.0)
+    said = [each.message for each in result.all_diagnostics if each.phase is Phase.RUN_TILING]
+    assert re.search(rf"sets totalLength, .* that reach the kernel are {reached}: call tiling", said[0])
+
+
+def test_a_structure_that_is_not_registered_is_named(bench: Workbench) -> None:
+    (line,) = re.findall("REGISTER_TILING_DATA_CLASS.*", bench.spec.baseline.tiling_text)
+    result = bench.evaluate(bench.edited(tiling={line: ""}))
+    assert result.status is Status.BUILD_ERROR
+    assert "add REGISTER_TILING_DATA_CLASS(<operator>, <structure>)" in result.all_diagnostics[0].message
+
+
+def test_a_race_is_told_with_the_operand_that_runs_past_its_buffer(bench: Workbench) -> None:
+    size = "tileLength * sizeof(T));"
+    result = bench.evaluate(bench.edited(kernel={size: "tileLength);"}))
+    race, overrun = result.all_diagnostics[:2]
+    assert result.status is Status.RUNTIME_FAULT
+    assert race.message.startswith("race on unified buffer")
+    assert "the buffer that they begin in ends at" in overrun.message
 
 
 def test_the_next_evaluation_works_after_a_crash(bench: Workbench) -> None:

@@ -167,6 +167,9 @@ def test_a_figure_that_cannot_be_is_refused_when_its_chip_is_loaded(
             r"timing\.ub_bytes is no figure of \[timing\]; it belongs in \[geometry\]",
         ),
         ("geometry", "clock_mhz", 900, r"no figure of \[geometry\]; it belongs in \[timing\]"),
+        ("timing", "hbm_gb_per_s", 2.96, r"expected GB/s such as 1480, .* got 2\.96; is it in TB/s"),
+        ("timing", "l2_gb_per_s", 5.2e12, r"expected GB/s such as 5200, .*; is it .* in bytes per second\?"),
+        ("geometry", "aiv_cores", 4000, r"expected at most 1024 vector cores, got 4000"),
         (
             "timing",
             "clock_mhz",

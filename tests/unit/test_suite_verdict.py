@@ -61,6 +61,13 @@ def test_a_tail_that_was_never_written_is_recognised() -> None:
     assert "a tail of 37 elements never written?" in message
 
 
+def test_blocks_that_all_write_to_the_beginning_are_recognised() -> None:
+    got = ramp(10, 103)
+    got.reshape(-1)[37:] = 0.0
+    message = verdict_of(got, ramp(10, 103)).message
+    assert "the last 993 elements are bad: do all blocks write to the beginning?" in message
+
+
 def test_the_tail_of_every_row_is_recognised() -> None:
     got = ramp(10, 103)
     got[:, 96:] = 0.0

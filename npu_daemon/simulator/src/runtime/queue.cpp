@@ -193,7 +193,8 @@ uint8_t *Queue::allocate() {
         }
     }
     fault(FaultKind::RuntimeFault, "AllocTensor",
-          "all %zu buffers of the queue are in use: FreeTensor one first, or give the queue more buffers", buffers_.size());
+          "all %zu buffers of the queue are in use%s: FreeTensor one first, or give the queue more buffers", buffers_.size(),
+          queued_count_ > 0 ? ", and a tensor waits for DeQue" : "");
 }
 
 // The buffer that a tensor lies in. Buffers of no length share an address: the one in use is meant.
@@ -223,7 +224,7 @@ void Queue::enqueue(const uint8_t *base, Pipe producer, Pipe consumer) {
 
 uint8_t *Queue::dequeue(Pipe producer, Pipe consumer) {
     if (queued_count_ == 0) {
-        fault(FaultKind::RuntimeFault, "DeQue", "the queue is empty: this core would wait for ever");
+        fault(FaultKind::RuntimeFault, "DeQue", "the queue is empty, and this core would wait for ever: EnQue a tensor into it first");
     }
     Buffer &buffer = buffers_[order_[0]];
     --queued_count_;

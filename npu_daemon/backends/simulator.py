@@ -44,7 +44,7 @@ from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_output
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import core_times_of, profile_of, samples_us
-from npu_daemon.simulator.races import find_race
+from npu_daemon.simulator.races import find_race, traced_run, unwritten_read_of
 from npu_daemon.simulator.run_report import reported_ub_taken_bytes, reported_warnings
 from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
@@ -52,7 +52,7 @@ from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
 from npu_daemon.simulator.tiling_run import tiling_alone, tiling_of
 from npu_daemon.simulator.toolchain import Toolchain, obtain_toolchain
 from npu_daemon.simulator.unset_fields import unset_fields
-from npu_daemon.simulator.untouched import never_written
+from npu_daemon.simulator.untouched import holds_nan, never_written
 
 _AHEAD_BYTES = 2**20
 """Size of the largest trace that is priced before its run is accepted: half a second."""
@@ -267,7 +267,7 @@ class SimulatorBackend:
             return Failure(finished.status, said, seconds)
         read_by_tiling = host.definition.value_dependent_inputs()
         handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling, finished)
-        explain = partial(_explained, case, self.toolchain, handle, chip)
+        explain = partial(_explained, case, self.toolchain, handle, protocol)
         return RunOutput(finished.outputs, handle, seconds, finished.warnings, explain)
 
     def _executed(
@@ -386,11 +386,18 @@ def _price_of(toolchain: Toolchain, run: _Run, chip: Chip) -> dict[str, Any] | F
 
 
 def _explained(
-    case: Case, toolchain: Toolchain, run: _Run, chip: Chip, outputs: tuple[tuple[Array, ...], ...]
+    case: Case,
+    toolchain: Toolchain,
+    run: _Run,
+    protocol: MeasureProtocol,
+    outputs: tuple[tuple[Array, ...], ...],
 ) -> tuple[Diagnostic, ...]:
     """Say what else is known of outputs that are wrong."""
-    unwritten = never_written(case, partial(_price_of, toolchain, run, chip), outputs)
-    return (*unset_fields(run.tiling, run.candidate), *unwritten)
+    unset = unset_fields(run.tiling, run.candidate)
+    unwritten = never_written(case, partial(_price_of, toolchain, run, load_chip(protocol.chip)), outputs)
+    if unset or unwritten or not any(holds_nan(array) for arrays in outputs for array in arrays):
+        return (*unset, *unwritten)
+    return unwritten_read_of(toolchain, traced_run(toolchain, run.job, run.kernel, run_limits(protocol)))
 
 
 def _key_of(tiling: TilingOutcome | Failure | None) -> int | Failure | None:

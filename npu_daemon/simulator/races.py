@@ -120,11 +120,18 @@ def find_race(
         auto_sync: whether the device compiler inserts synchronisation.
     """
 
+    return race_of(toolchain, traced_run(toolchain, job, kernel, limits), auto_sync=auto_sync)
+
+
+def traced_run(
+    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: ResourceLimits
+) -> TracedRun:
+    """Return what ``job`` left, with ``kernel`` to run again within ``limits``."""
+
     def run_again(lines: str) -> str:
         return job.execute_again(toolchain.run_program, limits, lines).stdout.decode("utf-8", "replace")
 
-    run = TracedRun(job.trace, job.tensor_ranges, kernel.libraries, own_place, run_again)
-    return race_of(toolchain, run, auto_sync=auto_sync)
+    return TracedRun(job.trace, job.tensor_ranges, kernel.libraries, own_place, run_again)
 
 
 def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure | tuple[Diagnostic, ...]:
@@ -143,6 +150,36 @@ def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure
     if answer["race"] is not None:
         return Failure(Status.RUNTIME_FAULT, (_described(run, answer["race"]),))
     return () if answer["rewritten"] is None else (_described(run, answer["rewritten"]),)
+
+
+def unwritten_read_of(toolchain: Toolchain, run: TracedRun) -> tuple[Diagnostic, ...]:
+    """Name the first instruction that reads bytes of the unified buffer that nothing wrote, if any does."""
+    answer = read_trace(
+        toolchain.races_program,
+        run.trace,
+        ("", "unwritten"),
+        phase=Phase.RUN_KERNEL,
+        verb="checked for reads of what was never written",
+        timeout_s=RACES_TIMEOUT_S,
+    )
+    read = None if isinstance(answer, Failure) else answer["read"]
+    if read is None:
+        return ()
+    (access,) = _located(run, [_access(read["side"], read["cubes"], read["vectors"])])
+    message = (
+        f"reads unified buffer bytes [{read['begin']}, {read['end']}), half of which or more no instruction "
+        "wrote before: is a copy or a computation missing, or its length too short?"
+    )
+    return (
+        Diagnostic(
+            phase=Phase.RUN_KERNEL,
+            message=message,
+            call=access.call,
+            file=access.file,
+            line=access.line,
+            block_idx=access.block,
+        ),
+    )
 
 
 def _described(run: TracedRun, race: dict[str, Any]) -> Diagnostic:
@@ -234,4 +271,7 @@ def _remedy(first: _Access, second: _Access) -> str:
     if first.pipe == second.pipe:
         return f"call PipeBarrier<PIPE_{first.pipe}>() between them"
     event = f"{first.pipe}_{second.pipe}"
-    return f"pass the buffer through a queue, or SetFlag and WaitFlag<HardEvent::{event}> between them"
+    return (
+        "pass the buffer through a queue and use none of its tensors after FreeTensor, or "
+        f"SetFlag and WaitFlag<HardEvent::{event}> between them"
+    )

@@ -36,6 +36,12 @@ def never_written(
     )
 
 
+def holds_nan(array: Array) -> bool:
+    """Say whether an array has an element that is no number, as what was never written is."""
+    floats = array.dtype.kind in "fc" or array.dtype.name == "bfloat16"
+    return floats and bool(np.isnan(array).any())
+
+
 def _holds_untouched(array: Array) -> bool:
     words = np.ascontiguousarray(array).reshape(-1).view(f"u{array.itemsize}")
     return bool((words == np.iinfo(words.dtype).max).any())

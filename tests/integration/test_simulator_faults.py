@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from faults import ADD, CASE, LOOP_BODY, OPERATOR, OUT_BUFFER, Fault, check_explained
+from faults import ADD, CASE, COPY_IN, LOOP_BODY, OPERATOR, OUT_BUFFER, Fault, check_explained
 from simulated import Workbench
 
 from ascend_gym.core.records import Phase
@@ -272,6 +272,23 @@ def test_a_structure_that_is_not_registered_is_named(bench: Workbench) -> None:
     result = bench.evaluate(bench.edited(tiling={line: ""}))
     assert result.status is Status.BUILD_ERROR
     assert "add REGISTER_TILING_DATA_CLASS(<operator>, <structure>)" in result.all_diagnostics[0].message
+
+
+LENGTH = "static_cast<uint32_t>(count * sizeof(T)), 0, 0, 0};\n        AscendC::DataCopyPadExtParams"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(f"{COPY_IN}, copyParams, padParams);", ""), (LENGTH, LENGTH.replace(" * sizeof(T)", ""))],
+    ids=["no copy", "copy of half"],
+)
+def test_the_first_read_of_what_nothing_wrote_is_named(bench: Workbench, old: str, new: str) -> None:
+    candidate = bench.edited(kernel={old: new})
+    result = bench.evaluate(candidate)
+    (read,) = [each for each in result.all_diagnostics if each.phase is Phase.RUN_KERNEL]
+    assert result.status is Status.INCORRECT
+    assert read.message.startswith("reads unified buffer bytes [0, ")
+    assert candidate.kernel_text.splitlines()[read.line - 1].strip() == ADD
 
 
 def test_a_race_is_told_with_the_operand_that_runs_past_its_buffer(bench: Workbench) -> None:

@@ -5,4 +5,5 @@
 #include "races/data_caches.cpp"
 #include "races/find_race.cpp"
 #include "races/flag_board.cpp"
+#include "races/unwritten.cpp"
 #include "races/main.cpp"

@@ -1,4 +1,4 @@
-// Looks for a race in a trace; prints one JSON document. Trusted: no candidate code runs here.
+// Looks in a trace for a race, or for a read of what was never written; prints one JSON document. Trusted: no candidate code runs here.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "asim/races/find_race.h"
+#include "asim/races/unwritten.h"
 
 namespace asim {
 
@@ -52,6 +53,17 @@ void print_pair(const char *what, const std::optional<Race> &race, const Composi
            static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end), kReasonNames[static_cast<int>(race->reason)]);
 }
 
+void print(const std::optional<UnwrittenRead> &read, const Composition &composition) {
+    printf("{\"read\":");
+    if (!read) {
+        printf("null}\n");
+        return;
+    }
+    printf("{\"cubes\":%u,\"vectors\":%u,", composition.cubes, composition.vectors);
+    print_side("side", read->side);
+    printf("\"begin\":%llu,\"end\":%llu}}\n", static_cast<unsigned long long>(read->begin), static_cast<unsigned long long>(read->end));
+}
+
 void print(const Findings &findings, const Composition &composition) {
     printf("{");
     print_pair("race", findings.race, composition);
@@ -65,14 +77,19 @@ void print(const Findings &findings, const Composition &composition) {
 }  // namespace asim
 
 int main(int argc, char **argv) {
-    const bool explicit_only = argc == 4 && std::strcmp(argv[3], "off") == 0;
-    if (argc != 4 || (!explicit_only && std::strcmp(argv[3], "on") != 0)) {
-        fprintf(stderr, "usage: %s TRACE TENSORS on|off\n", argv[0]);
+    const char *const kind = argc == 4 ? argv[3] : "";
+    const bool explicit_only = std::strcmp(kind, "off") == 0, unwritten = std::strcmp(kind, "unwritten") == 0;
+    if (!explicit_only && !unwritten && std::strcmp(kind, "on") != 0) {
+        fprintf(stderr, "usage: %s TRACE TENSORS on|off|unwritten\n", argv[0]);
         return asim::kUsageExit;
     }
     try {
         const asim::Trace trace(argv[1]);
-        asim::print(asim::find_race(trace, asim::load_memory(argv[2]), !explicit_only), trace.composition());
+        if (unwritten) {
+            asim::print(asim::first_unwritten_read(trace), trace.composition());
+        } else {
+            asim::print(asim::find_race(trace, asim::load_memory(argv[2]), !explicit_only), trace.composition());
+        }
     } catch (const std::bad_alloc &) {
         fprintf(stderr, "out of memory\n");
         return asim::kOutOfMemoryExit;

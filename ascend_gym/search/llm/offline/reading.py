@@ -50,7 +50,10 @@ _ORDERING = frozenset(
     }
 )
 _ORDERED_BY_HAND = 0.15  # where nothing but barriers and events keeps instructions in order
-_GUESSED = {"tiling_key": 0.3}  # another key may stand for another data type
+_GUESSED = {
+    "tiling_key": 0.3,  # another key may stand for another data type
+    "buffer_order": 0.4,  # which order keeps operands apart is not known
+}
 _LAUNCH_BOUND = 0.3  # share of its time that a launch of so many empty blocks takes
 _OUT_OF_PLACE = 0.05
 _L2_BYTES = 192 * 2**20  # of the chips that have most

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ascend_gym.core.calls import known_calls
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.statements import CallPair, call_pairs, free_tensors, is_dead_after
 from ascend_gym.rewrites.syntax import Call, Edit
 from ascend_gym.rewrites.vector import (
-    UNARY,
     element_of,
     is_name,
     is_vector_call,
@@ -21,7 +21,9 @@ from ascend_gym.rewrites.vector import (
 
 _NEVER_HALF = re.compile(r"|float|bool|u?int\d*(?:_t)?|bfloat16_t")
 _SCALARS = frozenset({"Adds", "Maxs", "Mins", "Muls"})
-_ON_HALF = (UNARY - {"Not"}) | _SCALARS
+_ON_HALF = _SCALARS | {
+    name for call in known_calls() if call.form == "unary" and "half" in call.types for name in call.names
+}
 _NARROW = Effect((Pipe.VECTOR,), "no casts, and twice as many elements in each cycle")
 
 

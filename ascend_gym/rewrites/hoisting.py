@@ -9,12 +9,12 @@ from tree_sitter import Node
 
 from ascend_gym.rewrites.loop_headers import changed_names, names_in
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.statements import BARRIERS, WRITING_CALLS, argument_of, mentions
+from ascend_gym.rewrites.statements import ACCUMULATING_CALLS, BARRIERS, WRITING_CALLS, argument_of, mentions
 from ascend_gym.rewrites.syntax import Call, Source, is_inside, siblings_after, siblings_before, statements_of
 from ascend_gym.rewrites.vector import element_of, is_counted
 
 _BUFFER = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?")
-_HARMLESS_CALLS = WRITING_CALLS | BARRIERS | {"Axpy", "MulAddDst", "FusedMulAdd", "DataCopyPad"}
+_HARMLESS_CALLS = WRITING_CALLS | ACCUMULATING_CALLS | BARRIERS | {"DataCopyPad"}
 _ELEMENT = re.compile(r"(\w+)\.GetValue\(")
 _FILLED_ONCE = Effect((Pipe.VECTOR,), "an invariant buffer filled once, not in each pass")
 _READ_ONCE = Effect((Pipe.SCALAR,), "an invariant element read once, not in each pass")

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from ascend_gym.core.calls import elementwise_calls, known_calls
 from ascend_gym.rewrites.rule import File
 from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor, is_inside, statements_of
 
 BARRIERS = frozenset({"PipeBarrier", "pipe_barrier"})
-WRITING_CALLS = frozenset(
-    {
-        *("Abs", "Add", "AddRelu", "Adds", "And", "Cast", "DataCopy", "Div", "Duplicate", "Exp", "LeakyRelu"),
-        *("Ln", "Max", "Maxs", "Min", "Mins", "Mul", "Muls", "Not", "Or", "Reciprocal", "Relu", "Rsqrt"),
-        *("Sqrt", "Sub", "SubRelu"),
-    }
-)
+ACCUMULATING_CALLS = frozenset(name for call in known_calls() if call.reads_dst for name in call.names)
+"""Element-wise calls that read their first argument, too."""
+
+WRITING_CALLS = elementwise_calls() - ACCUMULATING_CALLS | {"Cast", "DataCopy", "Duplicate"}
 """Calls that write their first argument, read the others, and end in the number of elements."""
 
-INSTRUCTIONS = WRITING_CALLS | {
-    *("Axpy", "Brcb", "Compare", "CreateVecIndex", "DataCopyPad", "FusedMulAdd", "Gather", "MulAddDst"),
+INSTRUCTIONS = elementwise_calls() | {
+    *("Brcb", "Cast", "Compare", "CreateVecIndex", "DataCopy", "DataCopyPad", "Duplicate", "Gather"),
     *("ReduceMax", "ReduceMin", "ReduceSum", "Select", "WholeReduceMax", "WholeReduceSum"),
 }
 """Calls that issue a copy or a vector instruction."""

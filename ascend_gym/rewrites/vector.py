@@ -12,16 +12,15 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from ascend_gym.core.calls import elementwise_calls
 from ascend_gym.rewrites.rule import Choice, File, Site, View
 from ascend_gym.rewrites.statements import CallPair, call_pairs, declaration_of, is_dead_after
 from ascend_gym.rewrites.syntax import Call, Source, ancestor, is_inside
 
 NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+))f?"
-UNARY = frozenset({"Abs", "Exp", "Ln", "Not", "Reciprocal", "Relu", "Rsqrt", "Sqrt"})
-WITH_SCALAR = frozenset({"Adds", "Axpy", "LeakyRelu", "Maxs", "Mins", "Muls"})
-BINARY = frozenset(
-    {"Add", "AddRelu", "And", "Div", "FusedMulAdd", "Max", "Min", "Mul", "MulAddDst", "Or", "Sub", "SubRelu"}
-)
+UNARY = elementwise_calls("unary")
+WITH_SCALAR = elementwise_calls("with_scalar")
+BINARY = elementwise_calls("binary")
 _ARITIES = {
     "Duplicate": 3,
     "Cast": 4,

@@ -18,7 +18,7 @@ _QUEUE_CALL = re.compile(
 _DATA_CACHE = Path(__file__).with_name("include") / "asim" / "timing" / "data_cache.h"
 _DATA_CACHE_SIZE = re.compile(r"kLineBytes = (\d+), kLines = (\d+)")
 _INSTRUCTION = re.compile(
-    r"^(?:INSTRUCTION\((?=\w+, V, )|ELEMENTWISE\()(\w+), \w+, (\w+), \w+\)", re.MULTILINE
+    r"^(?:INSTRUCTION\((?=\w+, V, )|ELEMENTWISE\()(\w+), \w+, (\w+), \w+\b", re.MULTILINE
 )
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8

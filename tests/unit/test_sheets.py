@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ascend_gym.search.llm.sheets import Scope, calls_for, known_calls, sheets, without_sheets
+from ascend_gym.core.calls import known_calls
+from ascend_gym.search.llm.sheets import Scope, calls_for, sheets, without_sheets
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import chip_names, load_chip

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum
-from functools import cache
-from importlib.resources import as_file, files
 
-from pydantic import BaseModel, ConfigDict
-
+from ascend_gym.core.calls import KnownCall, known_calls
 from ascend_gym.core.records import Candidate, CubeCost, OpSpec, TargetSheet
-from ascend_gym.core.toml_file import read_toml
 from ascend_gym.search.llm.template import render
 
 TARGET_HEADING = "## Target"
@@ -22,7 +18,6 @@ _EMPTY_L2 = (
     " A measurement begins with an empty L2: what is read for the first time comes from HBM, what was read "
     "or written before from L2."
 )
-_SCRATCH_PARAMETER = "sharedTmpBuffer"
 _SCRATCH = (
     " Those of the library work in sharedTmpBuffer, a uint8_t tensor whose contents are lost, on as much "
     "at a time as it has room for. Get<Call>MaxMinTmpSize (GetSoftMaxMaxTmpSize, GetSoftMaxMinTmpSize) of "
@@ -40,39 +35,6 @@ _SHEETS = re.compile(
 )
 
 
-class SheetCall(BaseModel):
-    """A call of Ascend C, as ``calls.toml`` tells of it; the head of that file explains the fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    header: str
-    topics: tuple[str, ...]
-    forms: tuple[str, ...]
-    notes: str
-    example: str
-    types: tuple[str, ...] = ()
-    op: str | None = None
-    declared: str | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The single calls that the entry is about."""
-        return tuple(self.name.split(", "))
-
-    @property
-    def needs_scratch(self) -> bool:
-        """Whether some form of the call takes scratch memory."""
-        return any(_SCRATCH_PARAMETER in form for form in self.forms)
-
-
-@cache
-def known_calls() -> tuple[SheetCall, ...]:
-    """Return the table of calls."""
-    with as_file(files(__package__) / "calls.toml") as path:
-        return tuple(SheetCall.model_validate(entry) for entry in read_toml(path)["call"])
-
-
 class Scope(Enum):
     """What an answer may write, which decides what it needs to be told."""
 
@@ -81,7 +43,7 @@ class Scope(Enum):
     MARKS = "comments alone"
 
 
-def calls_for(spec: OpSpec, candidate: Candidate, scope: Scope = Scope.OPERATOR) -> list[SheetCall]:
+def calls_for(spec: OpSpec, candidate: Candidate, scope: Scope = Scope.OPERATOR) -> list[KnownCall]:
     """Return the calls that an operator is likely to need: those that fit its words and its kernel best.
 
     Where the kernel stays as it is, these are calls that it makes.
@@ -123,7 +85,7 @@ def without_sheets(prompt: str) -> str:
     return _SHEETS.sub("", prompt)
 
 
-def _fit(call: SheetCall, words: set[str], made: set[str]) -> int:
+def _fit(call: KnownCall, words: set[str], made: set[str]) -> int:
     """Return how many topics of a call fit; what kernels always need comes first."""
     if _ALWAYS in call.topics:
         return len(call.topics) + 100
@@ -131,9 +93,9 @@ def _fit(call: SheetCall, words: set[str], made: set[str]) -> int:
     return named + sum(any(word.startswith(topic) for word in words) for topic in call.topics)
 
 
-def _call_line(call: SheetCall) -> str:
+def _call_line(call: KnownCall) -> str:
     types = f" Types: {', '.join(call.types)}." if call.types else ""
-    return f"- {call.name}: `{'`, `'.join(call.forms)}`. {call.notes}{types}"
+    return f"- {call.name}: `{'`, `'.join(call.forms)}`. {call.about}{types}"
 
 
 def _target_text(target: TargetSheet, *, cube: bool) -> str:

@@ -11,9 +11,9 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 
+from ascend_gym.core.calls import KnownCall, known_calls
 from ascend_gym.core.records import CaseResult, EvalResult
 from ascend_gym.rewrites.answer import CHANGES_BEGIN
-from ascend_gym.search.llm.sheets import SheetCall, known_calls
 from ascend_gym.search.llm.template import render
 
 MOST_ROUNDS = 3
@@ -78,13 +78,13 @@ class Toolbox:
         return f"There is no case {case_id!r}; there are: {known}."
 
 
-def _page(call: SheetCall) -> str:
+def _page(call: KnownCall) -> str:
     forms = "\n".join(f"- `{form}`" for form in call.forms)
     types = f"\nTypes: {', '.join(call.types)}." if call.types else ""
-    return f"{forms}\n{call.notes}{types}\n{_example_of(call)}"
+    return f"{forms}\n{call.about}{types}\n{_example_of(call)}"
 
 
-def _example_of(call: SheetCall) -> str:
+def _example_of(call: KnownCall) -> str:
     return f"For example: `{call.example}`" if call.example else "There is no example."
 
 

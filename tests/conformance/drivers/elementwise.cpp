@@ -61,6 +61,11 @@ void register_binary(const std::string &name, F call, asim::TypeList<T...>) {
 }
 
 template <typename F, typename... T>
+void register_fused(const std::string &name, F call, asim::TypeList<T...> types) {
+    register_binary(name, call, types);
+}
+
+template <typename F, typename... T>
 void register_with_scalar(const std::string &name, F call, asim::TypeList<T...>) {
     (register_forms(name + " " + type_name<T>(), [=](Arguments a, auto &&...rest) {
         call(tensor<T>(a[kDst]), tensor<T>(a[kSrc0]), scalar<T>(a[kScalar]), rest...);
@@ -96,7 +101,7 @@ void register_duplicate(asim::TypeList<T...>) {
 }
 
 const bool g_registered = [] {
-#define ELEMENTWISE(name, form, cost, types) register_##form(#name, [](auto &&...arguments) { AscendC::name(arguments...); }, asim::types());
+#define ELEMENTWISE(name, form, cost, types, result) register_##form(#name, [](auto &&...arguments) { AscendC::name(arguments...); }, asim::types());
 #include "asim/trace/instructions.def"
     register_accumulating<half, half>();
     register_accumulating<float, float>();

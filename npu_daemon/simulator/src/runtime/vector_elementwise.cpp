@@ -17,6 +17,11 @@ void keep_binary(TypeList<T...>) {
     (void)kept;
 }
 
+template <Op O, typename... T>
+void keep_fused(TypeList<T...> types) {
+    keep_binary<O>(types);
+}
+
 template <Op O, typename T>
 void keep_with_scalar_of() {
     static void (*const kept)(Lanes, Lanes, T, Shape) __attribute__((used)) = &with_scalar<O, T>;
@@ -32,7 +37,7 @@ void keep_with_scalar(TypeList<T...>) {
 
 // Never called: taking the addresses is what makes the compiler emit the functions.
 void instantiate_elementwise() {
-#define ELEMENTWISE(name, form, cost, types) keep_##form<Op::name>(types());
+#define ELEMENTWISE(name, form, cost, types, result) keep_##form<Op::name>(types());
 #include "asim/trace/instructions.def"
 }
 

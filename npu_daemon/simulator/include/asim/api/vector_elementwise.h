@@ -148,12 +148,15 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
         scalar_repeated<asim::Op::Name>(dst, src, scalar, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);   \
     }
 
-#define ELEMENTWISE(name, form, cost, types) ASIM_##form(name)
+#define ASIM_fused(Name) ASIM_binary(Name)
+
+#define ELEMENTWISE(name, form, cost, types, result) ASIM_##form(name)
 #include "asim/trace/instructions.def"
 
 #undef ASIM_unary
 #undef ASIM_binary
 #undef ASIM_with_scalar
+#undef ASIM_fused
 
 // dst = src * scalar + dst
 template <typename T, typename U>

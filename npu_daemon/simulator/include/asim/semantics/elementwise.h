@@ -1,4 +1,4 @@
-// What each element-wise instruction computes, one short function each.
+// How element-wise instructions compute, and the functions that instructions.def has for it.
 #pragma once
 #include <cmath>
 
@@ -8,8 +8,8 @@
 
 namespace asim {
 
-// Arithmetic is done in the type itself (fp16 rounds after each operation, as the vector unit does);
-// integers wrap in two's complement.
+// The functions that instructions.def writes results with. Arithmetic is done in the type itself (fp16 rounds after each operation, as
+// the vector unit does); integers wrap in two's complement.
 template <typename T>
 T wrap(int64_t value) {
     return static_cast<T>(static_cast<std::make_unsigned_t<T>>(value));
@@ -23,97 +23,100 @@ T with_one_nan(T value) {
     else return value;
 }
 
-template <Op O>
-constexpr bool kComputed = false;  // asked for by the instructions that the functions below leave out
-
-template <Op O, typename T>
-T apply_unary(T x) {
-    if constexpr (O == Op::Abs) return x < T(0) ? -x : x == T(0) ? T(0) : x;
-    else if constexpr (O == Op::Relu) return x > T(0) || x != x ? x : T(0);
-    else if constexpr (O == Op::Not) return static_cast<T>(~x);
-    else if constexpr (O == Op::Exp) return with_one_nan(static_cast<T>(exponential(static_cast<float>(x))));
-    else if constexpr (O == Op::Ln) return with_one_nan(static_cast<T>(logarithm(static_cast<float>(x))));
-    else if constexpr (O == Op::Sqrt) return with_one_nan(static_cast<T>(std::sqrt(static_cast<float>(x))));
-    else static_assert(kComputed<O>, "apply_unary (asim/semantics/elementwise.h) does not say what this instruction computes");
+template <typename T>
+float wide(T x) {
+    return static_cast<float>(x);
 }
 
-template <Op O, typename T>
-T apply_binary(T a, T b) {
-    if constexpr (O == Op::Add || O == Op::Adds) {
-        if constexpr (is_floating<T>) return with_one_nan<T>(a + b);
-        else return wrap<T>(static_cast<int64_t>(a) + b);
-    } else if constexpr (O == Op::Sub) {
-        if constexpr (is_floating<T>) return with_one_nan<T>(a - b);
-        else return wrap<T>(static_cast<int64_t>(a) - b);
-    } else if constexpr (O == Op::Mul || O == Op::Muls) {
-        if constexpr (is_floating<T>) return with_one_nan<T>(a * b);
-        else return wrap<T>(static_cast<int64_t>(a) * b);
-    } else if constexpr (O == Op::Div) return with_one_nan<T>(a / b);
-    else if constexpr (O == Op::Max || O == Op::Maxs) return a > b || a != a ? a : b;
-    else if constexpr (O == Op::Min || O == Op::Mins) return a < b || a != a ? a : b;
-    else if constexpr (O == Op::And) return static_cast<T>(a & b);
-    else if constexpr (O == Op::Or) return static_cast<T>(a | b);
-    else if constexpr (O == Op::ShiftLeft) return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << b);
-    else if constexpr (O == Op::ShiftRight) return static_cast<T>(a >> b);
-    else if constexpr (O == Op::LeakyRelu) return a >= T(0) ? a : with_one_nan(static_cast<T>(a * b));
-    else if constexpr (O == Op::AddRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Add, T>(a, b), T(0));
-    else if constexpr (O == Op::SubRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Sub, T>(a, b), T(0));
-    else static_assert(kComputed<O>, "apply_binary (asim/semantics/elementwise.h) does not say what this instruction computes");
+template <typename T, typename U>
+T rounded(U x) {
+    return with_one_nan(static_cast<T>(x));
 }
 
+template <typename T>
+T sum(T a, T b) {
+    if constexpr (is_floating<T>) return with_one_nan<T>(a + b);
+    else return wrap<T>(static_cast<int64_t>(a) + b);
+}
+
+template <typename T>
+T difference(T a, T b) {
+    if constexpr (is_floating<T>) return with_one_nan<T>(a - b);
+    else return wrap<T>(static_cast<int64_t>(a) - b);
+}
+
+template <typename T>
+T product(T a, T b) {
+    if constexpr (is_floating<T>) return with_one_nan<T>(a * b);
+    else return wrap<T>(static_cast<int64_t>(a) * b);
+}
+
+template <typename T>
+T shifted_left(T a, T bits) {
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << bits);
+}
+
+// The larger and the smaller of two; `a` if it is NaN.
+template <typename T>
+T larger(T a, T b) {
+    return a > b || a != a ? a : b;
+}
+
+template <typename T>
+T smaller(T a, T b) {
+    return a < b || a != a ? a : b;
+}
+
+// Zero for what is negative, and for NaN.
+template <typename T>
+T positive_part(T a) {
+    return a > T(0) ? a : T(0);
+}
+
+template <typename T>
+T magnitude(T a) {
+    return a < T(0) ? -a : a == T(0) ? T(0) : a;
+}
+
+// One lane of an instruction: f(destination, source), or f(destination, source, second source or scalar).
 template <Op O>
-struct Unary {
-    template <typename T>
-    void operator()(T &d, const T &x) const {
-        d = apply_unary<O, T>(x);
-    }
-};
+struct Lane;
+
+#define ASIM_LANE_unary (T & d, T a)
+#define ASIM_LANE_binary (T & d, T a, T b)
+#define ASIM_LANE_with_scalar (T & d, T a, T b)
+#define ASIM_LANE_fused (T & d, T a, T b)
+#define ELEMENTWISE(name, form, cost, types, result)  \
+    template <>                                       \
+    struct Lane<Op::name> {                           \
+        template <typename T>                         \
+        void operator() ASIM_LANE_##form const {      \
+            d = static_cast<T>(result);               \
+        }                                             \
+    };
+#include "asim/trace/instructions.def"
+#undef ASIM_LANE_unary
+#undef ASIM_LANE_binary
+#undef ASIM_LANE_with_scalar
+#undef ASIM_LANE_fused
 
 constexpr bool is_estimate(Op op) { return op == Op::Rsqrt || op == Op::Reciprocal; }
-
-template <Op O>
-struct Estimate {
-    template <typename T>
-    void operator()(T &d, const T &x) const {
-        const auto wide = static_cast<float>(x);
-        d = with_one_nan(static_cast<T>(O == Op::Reciprocal ? reciprocal_estimate(wide) : reciprocal_root_estimate(wide)));
-    }
-};
-
-template <Op O>
-struct Binary {
-    template <typename T>
-    void operator()(T &d, const T &a, const T &b) const {
-        d = apply_binary<O, T>(a, b);
-    }
-};
 
 template <Op O, typename U>
 struct WithScalar {
     U scalar;
     template <typename T>
-    void operator()(T &d, const T &x) const {
-        d = apply_binary<O, T>(x, static_cast<T>(scalar));
+    void operator()(T &d, T x) const {
+        Lane<O>{}(d, x, static_cast<T>(scalar));
     }
 };
-
-// FusedMulAdd: src0 * dst + src1, rounded once per operation.
-template <Op O, typename T>
-T apply_fused(T dst, T a, T b) {
-    const T sum = with_one_nan(static_cast<T>(static_cast<T>(a * dst) + b));
-    return O == Op::FusedMulAddRelu && !(sum > T(0)) ? T(0) : sum;
-}
 
 template <Op O, typename T>
 void unary(Lanes dst, Lanes src, Shape shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
-    if constexpr (is_estimate(O)) {
-        for_each_lane<T>(shape, RoundedOnce<Estimate<O>>{}, dst, source<T>(src));
-        estimated(info(O).name, kEstimatedWithin);
-    } else {
-        for_each_lane<T>(shape, RoundedOnce<Unary<O>>{}, dst, source<T>(src));
-    }
+    for_each_lane<T>(shape, RoundedOnce<Lane<O>>{}, dst, source<T>(src));
+    if constexpr (is_estimate(O)) estimated(info(O).name, kEstimatedWithin);
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, in});
 }
 
@@ -122,11 +125,10 @@ void binary(Lanes dst, Lanes src0, Lanes src1, Shape shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand first = vector_operand<T>(O, "src0", src0, shape, sizeof(T));
     const Operand second = vector_operand<T>(O, "src1", src1, shape, sizeof(T));
-    if constexpr (O == Op::FusedMulAdd || O == Op::FusedMulAddRelu) {
-        for_each_lane<T>(shape, [](T &d, const T &a, const T &b) { d = apply_fused<O, T>(d, a, b); }, dst,
-                         source<T>(src0), source<T>(src1));
+    if constexpr (form_of(O) == Form::fused) {
+        for_each_lane<T>(shape, Lane<O>{}, dst, source<T>(src0), source<T>(src1));  // rounded once per operation
     } else {
-        for_each_lane<T>(shape, RoundedOnce<Binary<O>>{}, dst, source<T>(src0), source<T>(src1));
+        for_each_lane<T>(shape, RoundedOnce<Lane<O>>{}, dst, source<T>(src0), source<T>(src1));
     }
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, first, second});
 }

@@ -63,15 +63,27 @@ using FusedReluTypes = TypeList<half, float, int16_t>;
 template <Op O>
 struct SupportedTypes;
 
-#define ELEMENTWISE(name, form, cost, types) \
-    template <>                              \
-    struct SupportedTypes<Op::name> {        \
-        using List = types;                  \
+#define ELEMENTWISE(name, form, cost, types, result) \
+    template <>                                      \
+    struct SupportedTypes<Op::name> {                \
+        using List = types;                          \
     };
 #include "asim/trace/instructions.def"
 
 template <Op O, typename T>
 constexpr bool supports = contains<T, typename SupportedTypes<O>::List>::value;
+
+// dst = op(src); dst = op(src0, src1); dst = op(src, scalar); dst = op(src0, src1, dst), which is called like a binary one.
+enum class Form { unary, binary, with_scalar, fused, other };
+
+constexpr Form form_of(Op op) {
+    switch (op) {
+#define ELEMENTWISE(name, form, cost, types, result) \
+    case Op::name: return Form::form;
+#include "asim/trace/instructions.def"
+        default: return Form::other;
+    }
+}
 
 // dst = op(src)
 template <Op O, typename T>

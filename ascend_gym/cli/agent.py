@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEXICAL_EMBEDDER = "lexical"
 _LEAST_SCORES = {LEXICAL_EMBEDDER: 0.13, "minilm": 0.36}  # nine of ten right answers reach them (measured)
 _LEAST_GAIN = 1.01  # of experience from the bank: what gains less is not worth its length in a prompt
-_PATIENCE = 3  # steps in vain; measured in docs/comparison.md
+_PATIENCE = 3  # steps in vain after which a pass of kernel refinement ends
 _LEAST_SCORE = 0.1  # of other embedders, whose scores are not known
 
 

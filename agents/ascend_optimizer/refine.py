@@ -186,7 +186,7 @@ class KernelRefinement:
         """
         in_vain = 0
         self._exhausted = False
-        for step in range(self._settings.refine_steps):
+        for step in range(self._settings.steps_in(round_, self._settings.refine_steps)):
             rewritten = yield from self._kernel_refine(incumbent, round_, step)
             in_vain = 0 if rewritten is not None else in_vain + 1
             if rewritten is not None:
@@ -202,7 +202,15 @@ class KernelRefinement:
         attempts = self._memory.describe()
         diagnosis = diagnose(self._spec, incumbent, attempts, self._online, round_, step)
         retrieved = self._retrieve(diagnosis)
-        messages = refine_messages(self._spec, incumbent, diagnosis, retrieved, attempts)
+        messages = refine_messages(
+            self._spec,
+            incumbent,
+            diagnosis,
+            retrieved,
+            attempts,
+            step=step,
+            steps=self._settings.steps_in(round_, self._settings.refine_steps),
+        )
         reading = self._online.read(
             messages,
             lambda answer: kernel_from_answer(answer.text, incumbent.candidate, ending=answer.ending),
@@ -256,9 +264,19 @@ def kernel_from_answer(
 
 
 def refine_messages(
-    spec: OpSpec, incumbent: Incumbent, diagnosis: Diagnosis, retrieved: Sequence[Retrieved], attempts: str
+    spec: OpSpec,
+    incumbent: Incumbent,
+    diagnosis: Diagnosis,
+    retrieved: Sequence[Retrieved],
+    attempts: str,
+    *,
+    step: int = 0,
+    steps: int = 1,
 ) -> list[Message]:
-    """Return the prompt of a rewrite of K: measurement, diagnosis, experience, what was attempted."""
+    """Return the prompt of a rewrite of K: measurement, diagnosis, experience, what was attempted.
+
+    ``step`` is the number of the step in its pass, from 0, and ``steps`` how many a pass has at most.
+    """
     user = render(
         "refine",
         package=PACKAGE,
@@ -271,6 +289,8 @@ def refine_messages(
         )
         or "None.",
         attempts=attempts,
+        step=str(step + 1),
+        steps=str(steps),
         sources=render_sources(incumbent.candidate),
     )
     return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]

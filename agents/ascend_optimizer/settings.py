@@ -46,6 +46,8 @@ class AgentSettings(BaseModel):
         ablate: what to go without.
         tiling_steps: U, the steps of one pass of tiling search.
         refine_steps: S, the steps of one pass of kernel refinement.
+        first_steps: the most steps of a pass of the first round, and one more of each further round, up to
+            U and S; ``None``, as in the papers, for U and S from the beginning.
         patience: steps in vain after which a pass ends before its length; ``None``, as in the papers, for
             never.
         rounds: R, how often both stages run; ``None`` for as long as the budget lasts.
@@ -61,6 +63,7 @@ class AgentSettings(BaseModel):
     ablate: tuple[Ablation, ...] = ()
     tiling_steps: int = Field(default=SWITCH_EVERY, ge=1)
     refine_steps: int = Field(default=SWITCH_EVERY, ge=1)
+    first_steps: int | None = Field(default=None, ge=1)
     patience: int | None = Field(default=None, ge=1)
     rounds: int | None = Field(default=None, ge=1)
     top_k: int = Field(default=3, ge=1)
@@ -78,6 +81,10 @@ class AgentSettings(BaseModel):
     def retrieval_key(self) -> str:
         """The part of an experience that a diagnosis is compared with: that of the version in use."""
         return "bottleneck" if self.schedule is Schedule.ALTERNATE else "bottleneck+applicability"
+
+    def steps_in(self, round_: int, most: int) -> int:
+        """Return how many steps a pass of a round (1, 2, ...) has that may have ``most``."""
+        return most if self.first_steps is None else min(most, self.first_steps + round_ - 1)
 
     def without(self, part: Ablation) -> bool:
         """Say whether ``part`` is ablated."""

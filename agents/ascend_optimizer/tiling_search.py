@@ -79,7 +79,7 @@ class TilingSearch:
             marked = whole_function_marked(unmarked(incumbent.candidate))
             incumbent = Incumbent(marked, incumbent.result)
         islands = self._islands = self._survivors_under(incumbent)
-        for step in range(spent, self._settings.tiling_steps):
+        for step in range(spent, self._settings.steps_in(round_, self._settings.tiling_steps)):
             survivors = islands[step % len(islands)]
             fastest_us = min(island[0].latency_us for island in islands)
             offspring = yield from self._tiling_search_step(survivors, round_, step)
@@ -111,7 +111,14 @@ class TilingSearch:
         """TilingSearchStep of Algorithm 1: mutate the fastest survivor; return the offspring if valid."""
         parent = survivors[0]
         mutation = list(MUTATIONS)[step // self._settings.islands % len(MUTATIONS)]
-        messages = mutation_messages(self._spec, survivors, MUTATIONS[mutation], self._memory.describe())
+        messages = mutation_messages(
+            self._spec,
+            survivors,
+            MUTATIONS[mutation],
+            self._memory.describe(),
+            step=step,
+            steps=self._settings.steps_in(round_, self._settings.tiling_steps),
+        )
         reading = self._online.read(
             messages,
             lambda answer: offspring_from_answer(answer.text, parent.candidate, ending=answer.ending),
@@ -157,9 +164,18 @@ def offspring_from_answer(
 
 
 def mutation_messages(
-    spec: OpSpec, survivors: Sequence[Incumbent], mutation: str, attempts: str
+    spec: OpSpec,
+    survivors: Sequence[Incumbent],
+    mutation: str,
+    attempts: str,
+    *,
+    step: int = 0,
+    steps: int = 1,
 ) -> list[Message]:
-    """Return the prompt of a mutation: the parent, other survivors, and the history of performance."""
+    """Return the prompt of a mutation: the parent, other survivors, and the history of performance.
+
+    ``step`` is the number of the step in its pass, from 0, and ``steps`` how many a pass has at most.
+    """
     parent = survivors[0]
     user = render(
         "mutate_tiling",
@@ -170,6 +186,8 @@ def mutation_messages(
         measurement=describe_result(parent.result),
         survivors="\n".join(_survivor(each, parent) for each in survivors[1:]) or "None yet.",
         attempts=attempts,
+        step=str(step + 1),
+        steps=str(steps),
         mutation=mutation,
         start=START,
         end=END,

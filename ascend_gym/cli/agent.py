@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LEXICAL_EMBEDDER = "lexical"
 _LEAST_SCORES = {LEXICAL_EMBEDDER: 0.13, "minilm": 0.36}  # nine of ten right answers reach them (measured)
 _LEAST_GAIN = 1.01  # of experience from the bank: what gains less is not worth its length in a prompt
+_FIRST_STEPS = 2  # of a pass of the first round: both sides get their first gains early
 _PATIENCE = 3  # steps in vain after which a pass of kernel refinement ends
 _LEAST_SCORE = 0.1  # of other embedders, whose scores are not known
 
@@ -74,7 +75,7 @@ def _own_rewinds_of(setting: Setting) -> OwnRewinds | None:
 
 
 def agent_settings(settings: RunSettings) -> AgentSettings:
-    """Return the agent's own settings; stages alternate after a quarter of the budget, like 10 of 40.
+    """Return the agent's own settings; passes grow to a quarter of the budget, like 10 of 40.
 
     A preset determines the schedule, and the lengths that are not given.
 
@@ -91,12 +92,14 @@ def agent_settings(settings: RunSettings) -> AgentSettings:
     }[settings.preset]
     refine_steps = settings.refine_steps or length
     rest = max(1, online - refine_steps)
+    grows = settings.preset is None and settings.tiling_steps is None and settings.refine_steps is None
     try:
         return AgentSettings(
             schedule=schedule,
             ablate=settings.ablate,
             tiling_steps=settings.tiling_steps or (rest if settings.preset is Preset.PAPER_V2 else length),
             refine_steps=refine_steps,
+            first_steps=_FIRST_STEPS if grows else None,
             patience=_PATIENCE if settings.preset is None else None,
             top_k=settings.top_k,
             islands=settings.islands,

@@ -93,7 +93,7 @@ class RunSettings(BaseModel):
         ablate: parts of AscendOptimizer to disable.
         bank: file of AscendOptimizer's experience bank; ``None`` for the included one.
         embedder: ``lexical``, ``minilm``, or an embedding model at the endpoint.
-        tiling_steps: evaluations per pass of tiling search; ``None`` for a quarter of the
+        tiling_steps: evaluations per pass of tiling search; ``None`` for 2, growing to a quarter of the
             budget, at most 10.
         refine_steps: evaluations per pass of kernel refinement; same default.
         rewind_steps: evaluations that AscendOptimizer first spends on rewinding the operator itself; ``None``

@@ -101,7 +101,10 @@ InFlight = Annotated[
 ]
 
 # Settings of single methods, options of ``optimize`` alone; a sweep has them in its variants.
-_PASS_DEFAULT = "default a quarter of --budget, at most 10, or that of --preset."
+_PASS_DEFAULT = (
+    "default 2 in the first round and one more in each further round, up to a quarter of --budget and 10; "
+    "or that of --preset."
+)
 ScheduleOption = Annotated[
     Schedule,
     typer.Option("--schedule", rich_help_panel=ASCEND_OPTIMIZER, help="Order of AscendOptimizer's stages."),

@@ -43,6 +43,16 @@ def test_refine_then_tile_begins_with_the_kernel_and_ends_after_its_rounds(tmp_p
     assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
 
 
+def test_passes_grow_by_a_step_a_round_up_to_their_length(tmp_path):
+    settings = {"tiling_steps": 3, "refine_steps": 2, "first_steps": 1, "rounds": 3}
+    outcome = search(tmp_path, NumberedModel(), budget=50, **settings)
+    lengths = {1: (1, 1), 2: (2, 2), 3: (2, 3)}
+    expected = [
+        stage for refined, tiled in lengths.values() for stage in ["kernel"] * refined + ["tiling"] * tiled
+    ]
+    assert [stage for stage, *_ in stages(outcome)] == expected
+
+
 @pytest.mark.parametrize(("ablated", "stage"), [("tiling", "kernel"), ("kernel", "tiling")])
 def test_without_a_stage_the_other_one_has_the_whole_budget(tmp_path, ablated, stage):
     model = NumberedModel()

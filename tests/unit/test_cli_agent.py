@@ -31,7 +31,9 @@ def _settings(bank=None, **settings):
 def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
     settings = agent_settings(_settings(budget=budget))
     assert (settings.tiling_steps, settings.refine_steps) == (length, length)
-    assert agent_settings(_settings(budget=budget, refine_steps=7)).refine_steps == 7
+    assert settings.first_steps == 2
+    given = agent_settings(_settings(budget=budget, refine_steps=7))
+    assert (given.refine_steps, given.first_steps) == (7, None)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,7 @@ def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
 def test_presets_are_the_schedules_of_the_papers(settings, expected):
     agent = agent_settings(_settings(**settings))
     assert (agent.schedule.value, agent.refine_steps, agent.tiling_steps) == expected
+    assert agent.first_steps is None
 
 
 def test_version_2_of_the_paper_charges_twenty_evaluations_of_rewinding():

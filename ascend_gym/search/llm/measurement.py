@@ -28,12 +28,16 @@ _MEANING_OF_WAITS = (
     ", the share of core time that the next instruction of each waits for a flag, a barrier or another pipe, "
     "while those before it may still run"
 )
+_MEANING_OF_FLOOR = (
+    "; a bound, not a goal: a launch, and the bytes and products that no candidate can do without"
+)
 _QUOTED_PLACE = re.compile(r"(at \S+:\d+) `[^`]*`")
 _BUSY = 0.8
 _OF_VALUES = "work depends on values"  # how the note begins that another input took longer
 _TELLING_WAIT = 0.01
 _TELLING_CONFLICT = 0.005
 _SMALL_COPY_BYTES = 16 * 1024
+_MEANING_OF_SIZES = f", where large begins at {_SMALL_COPY_BYTES}"
 _MAX_DIAGNOSTICS = 8
 _TOLD_STALLS = 6  # shared between the kinds of cores
 
@@ -48,7 +52,7 @@ def describe_result(result: EvalResult, *, pauses: bool = True) -> str:
     reckoned = any(_is_reckoned(case) for case in result.cases)
     lines = ["nothing was run; to compare with:" if reckoned else f"status: {result.status.value}"]
     if result.latency_us is not None:
-        floor = _against_floor(result.latency_us, result.floor_us)
+        floor = _against_floor(result.latency_us, result.floor_us, _MEANING_OF_FLOOR)
         lines.append(f"latency: {result.latency_us:.2f} us, the geometric mean over the cases{floor}")
     target = result.device.target if result.device else None
     told: set[str] = set()
@@ -95,7 +99,7 @@ def _case_lines(
         return
     yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
     yield f"  {'; '.join(_pipe_facts(case, case.profile, told))}"
-    yield f"  {'; '.join(_work_facts(case.profile))}"
+    yield f"  {'; '.join(_work_facts(case.profile, told))}"
     if case.stalls and pauses:
         meaning = _once(_MEANING_OF_PAUSES, told)
         facts = [_quoted_once(fact, told) for fact in _stall_facts(case)]
@@ -108,11 +112,12 @@ def _is_reckoned(case: CaseResult) -> bool:
     return profile is not None and profile.aiv_time == 0 and profile.aic_time == 0
 
 
-def _against_floor(latency_us: float, floor_us: float | None) -> str:
+def _against_floor(latency_us: float, floor_us: float | None, meaning: str = "") -> str:
     """Return the floor and the share of it that is reached."""
     if floor_us is None:
         return ""
-    return f" (no candidate can take less than {floor_us:.2f} us: {floor_us / latency_us:.0%} reached)"
+    reached = f"{floor_us / latency_us:.0%} reached"
+    return f" (no candidate can take less than {floor_us:.2f} us: {reached}{meaning})"
 
 
 def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None) -> Iterator[str]:
@@ -218,7 +223,7 @@ def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:
     return f"{name.removeprefix('aiv_').removesuffix('_ratio')} ({ratios[name]:.0%})", ratios[name]
 
 
-def _work_facts(profile: Profile) -> Iterator[str]:
+def _work_facts(profile: Profile, told: set[str]) -> Iterator[str]:
     """Yield bytes and instructions, all cores together."""
     kinds = [kind for kind in _COUNTS if getattr(profile, f"{kind}_time") > 0]
     yield "all cores: " + ", ".join(
@@ -230,4 +235,4 @@ def _work_facts(profile: Profile) -> Iterator[str]:
         if getattr(profile, instructions):
             each_bytes = getattr(profile, moved) / getattr(profile, instructions)
             size = "small" if each_bytes < _SMALL_COPY_BYTES else "large"
-            yield f"{each_bytes:.0f} bytes per {pipe} instruction ({size})"
+            yield f"{each_bytes:.0f} bytes per {pipe} instruction ({size}){_once(_MEANING_OF_SIZES, told)}"

@@ -110,6 +110,7 @@ def _target_fields(target: TargetSheet) -> dict[str, str]:
         "aic_cores": str(target.aic_cores),
         "clock_mhz": f"{target.clock_mhz:.0f}",
         "launches": _launches(target),
+        "ub_bytes": str(target.ub_bytes),
         "ub": _size(target.ub_bytes),
         "ub_reported": str(target.ub_bytes - target.ub_reserved_bytes),
         "event_ids": str(target.event_ids),

@@ -171,6 +171,7 @@ class TargetSheet(Record):
         l0c_bytes: L0C of a cube core.
         l2_bytes: L2, shared by all cores.
         event_ids: number of events between each pair of pipes.
+        queue_depth: instructions that a pipe's queue holds before the scalar unit has to wait; 0 if unknown.
         launches: costs of empty launches.
         vector_start_cycles: latency of a vector instruction, on top of its elements.
         function_start_cycles: the same for functions, such as Exp, and divisions.
@@ -197,6 +198,7 @@ class TargetSheet(Record):
     l0c_bytes: int = Field(ge=0)
     l2_bytes: int = Field(ge=1)
     event_ids: int = Field(ge=1)
+    queue_depth: int = Field(default=0, ge=0)
     launches: tuple[LaunchCost, ...]
     vector_start_cycles: float = Field(ge=0)
     function_start_cycles: float = Field(ge=0)

@@ -38,6 +38,7 @@ def target_sheet(chip_name: str, *, starts_with_empty_l2: bool | None = None) ->
         chip=chip.name,
         clock_mhz=_timing(chip, "clock_mhz"),
         event_ids=_EVENT_IDS,
+        queue_depth=int(_timing(chip, "queue_depth")),
         ub_reserved_bytes=_UB_KEPT_BYTES,
         launches=tuple(_launch(chip, blocks) for blocks in _launch_sizes(chip)),
         vector_start_cycles=_timing(chip, "vector_start_cycles"),

@@ -28,6 +28,8 @@ _MEANING_OF_WAITS = (
     ", the share of core time that the next instruction of each waits for a flag, a barrier or another pipe, "
     "while those before it may still run"
 )
+_MEANING_OF_BUSY = ", waiting left out"
+_MEANING_OF_CONFLICTS = " of core time"
 _MEANING_OF_FLOOR = (
     "; a bound, not a goal: a launch, and the bytes and products that no candidate can do without"
 )
@@ -171,7 +173,8 @@ def _pipe_facts(case: CaseResult, profile: Profile, told: set[str]) -> Iterator[
     kinds = [kind for kind in _PIPES if getattr(profile, f"{kind}_time") > 0]
     names = [f"{kind}_{pipe}_ratio" for kind in kinds for pipe in _PIPES[kind]]
     ratios = {name: float(getattr(profile, name)) for name in names}
-    yield "busy share of core time: " + ", ".join(f"{name}={ratio:.3f}" for name, ratio in ratios.items())
+    shares = ", ".join(f"{name}={ratio:.3f}" for name, ratio in ratios.items())
+    yield f"busy share of core time{_once(_MEANING_OF_BUSY, told)}: {shares}"
     if len(kinds) > 1:
         yield from (f"dominant pipe of {_CORES[kind]} cores {_dominant(kind, ratios)[0]}" for kind in kinds)
     elif kinds:
@@ -185,14 +188,17 @@ def _pipe_facts(case: CaseResult, profile: Profile, told: set[str]) -> Iterator[
     if waiting:
         yield f"waiting pipes{_once(_MEANING_OF_WAITS, told)}: {', '.join(waiting)}"
     if "aiv" in kinds and case.cores is not None:
-        yield _conflicts(case.cores.bank_conflict_ratios)
+        yield _conflicts(case.cores.bank_conflict_ratios, told)
 
 
-def _conflicts(ratios: Mapping[str, float]) -> str:
+def _conflicts(ratios: Mapping[str, float], told: set[str]) -> str:
     """Return what conflicts between banks of UB cost, by instruction, the most expensive first."""
     ordered = sorted(ratios.items(), key=lambda item: (-item[1], item[0]))
     telling = [f"{name}={ratio:.3f}" for name, ratio in ordered if ratio >= _TELLING_CONFLICT]
-    return "bank conflicts in UB, by instruction: " + (", ".join(telling) or "none that count")
+    if not telling:
+        return "bank conflicts in UB, by instruction: none that count"
+    meaning = _once(_MEANING_OF_CONFLICTS, told)
+    return f"bank conflicts in UB, by instruction: {', '.join(telling)}{meaning}"
 
 
 def _stall_facts(case: CaseResult) -> Iterator[str]:

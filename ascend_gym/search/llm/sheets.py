@@ -114,6 +114,7 @@ def _target_fields(target: TargetSheet) -> dict[str, str]:
         "ub": _size(target.ub_bytes),
         "ub_reported": str(target.ub_bytes - target.ub_reserved_bytes),
         "event_ids": str(target.event_ids),
+        "queue_depth": f", which holds {target.queue_depth} instructions" if target.queue_depth else "",
         "l2": _size(target.l2_bytes),
         "vector_start": f"{target.vector_start_cycles:.3g}",
         "function_start": f"{target.function_start_cycles:.3g}",

@@ -22,6 +22,7 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.rewrites.candidate_files import with_texts
+from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import (
     case_fields,
@@ -37,6 +38,13 @@ from ascend_gym.search.seeds import derived_seed
 from baselines.package_link import Child, require_package
 
 _SUPPORTED = "0.1."
+_SIDE_BY_SIDE = "Several versions of the operator evolve side by side, each the fastest in some case. "
+_KEPT_ALONE = "Yours is kept if it does."
+_KEPT = (
+    "Yours is kept as a further version if its speedups over that, added up over {these}, come to more "
+    "than those of this version. What serves one case only can stand beside the rest, chosen by shape in "
+    "the tiling program."
+)
 
 
 class Gepa:
@@ -60,6 +68,8 @@ class Gepa:
         self._child: Child | None = None
         self._step = 0
         self._reading: Reading[Candidate] | None = None  # of this step
+        self._parent, self._answer = spec.baseline, ""  # what this step's reflection was about, and gave
+        self._attempts: list[Attempt] = []
         self._unanswered = ""  # what the question was that the awaited result answers
 
     def propose(self, limit: int) -> list[Proposal]:
@@ -80,7 +90,9 @@ class Gepa:
             self._unanswered = question["ask"]
             if question["ask"] == "evaluate":
                 return [self._proposal(version)]
+            self._parent = version
             reading = self._reading = self._reflected(version, question["cases"])
+            self._answer = reading.text
             changed = {} if isinstance(reading.value, ParseProblem) else _changed(version, reading.value)
             if not changed:
                 return [self._proposal(version)]
@@ -93,6 +105,7 @@ class Gepa:
             self._baseline = result
         elif self._child is not None and self._baseline is not None:
             question, self._unanswered = self._unanswered, ""
+            self._note(proposal, result)
             if question == "reflect":
                 self._child.answer({"files": {}})
                 return
@@ -126,8 +139,16 @@ class Gepa:
         if self._baseline is None or version.digest not in self._measured:
             raise InfrastructureError("GEPA reflects on a version that was never evaluated")
         measured = self._measured[version.digest]
-        messages = reflect_messages(self._spec, version, measured, self._baseline, cases)
+        attempts = describe_attempts(self._attempts)
+        messages = reflect_messages(self._spec, version, measured, self._baseline, cases, attempts)
         return self._model_client.read(messages, candidate_reader(version), "gepa", self._step)
+
+    def _note(self, proposal: Proposal, result: EvalResult) -> None:
+        """Keep how this step ended, for the prompts of later ones."""
+        measured = self._measured.get(self._parent.digest)
+        if measured is not None:
+            attempt = Attempt.of(self._parent, measured, proposal.candidate, result, answer=self._answer)
+            self._attempts.append(attempt)
 
     def _proposal(self, version: Candidate) -> Proposal:
         """Turn the outcome of a step into a proposal."""
@@ -142,7 +163,12 @@ class Gepa:
 
 
 def reflect_messages(
-    spec: OpSpec, version: Candidate, measured: EvalResult, baseline: EvalResult, cases: list[str]
+    spec: OpSpec,
+    version: Candidate,
+    measured: EvalResult,
+    baseline: EvalResult,
+    cases: list[str],
+    attempts: str = "Nothing was attempted yet.",
 ) -> list[Message]:
     """Return the prompt of a reflection: a version, how it was measured, and the cases that it is about.
 
@@ -152,8 +178,9 @@ def reflect_messages(
         measured: its result.
         baseline: result of the operator's own sources.
         cases: ids of the cases that the reflection is about.
+        attempts: what was attempted before, in words.
     """
-    few = len(cases) < len(spec.cases)
+    few, alone = len(cases) < len(spec.cases), len(spec.cases) == 1
     user = render(
         "gepa",
         package="baselines",
@@ -163,8 +190,10 @@ def reflect_messages(
         baseline_us=f"{baseline.latency_us or 0.0:.2f}",
         measurement=describe_result(measured),
         sources=render_sources(version),
-        minibatch=f"the case{'s' * (len(cases) > 1)} {', '.join(cases)}" if few else "all cases",
-        these="these" if few else "all of them",
+        versions="" if alone else _SIDE_BY_SIDE,
+        minibatch=f" on the case{'s' * (len(cases) > 1)} {', '.join(cases)}" if few else "",
+        rule=_KEPT_ALONE if alone else _KEPT.format(these="these" if few else "all of them"),
+        attempts=attempts,
     )
     return [system_message(spec, version, measured), Message("user", user)]
 

@@ -21,8 +21,8 @@ _COPIES = (
 )
 _CORES = {"aiv": "vector", "aic": "cube"}
 _MEANING_OF_PAUSES = (
-    ", in shares of its time: before what, and after what, which it may have waited for (a pipe with little "
-    "to do pauses without harm)"
+    ", in shares of its time, those before one line added up: before what, and after what, which it may have "
+    "waited for (a pipe with little to do pauses without harm)"
 )
 _MEANING_OF_WAITS = (
     ", the share of core time that the next instruction of each waits for a flag, a barrier or another pipe, "
@@ -209,7 +209,7 @@ def _stall_facts(case: CaseResult) -> Iterator[str]:
         shown[stall.pipe[:3]] += 1
         if shown[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
             continue
-        yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, after {stall.waits_for}"
+        yield f"{stall.pipe} {stall.wait_ratio:.1%} before {stall.at}, after {stall.waits_for}"
 
 
 def _quoted_once(fact: str, quoted: set[str]) -> str:

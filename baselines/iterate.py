@@ -43,6 +43,7 @@ _APPLIED = "(The changes, as they were applied, are told next.)"
 _GO_ON = (
     "Find the change that gains most now. Several changes that do not depend on each other can go together."
 )
+_FOLLOWING = "What was attempted follows, answer by answer."
 _STUCK = (
     "The last {count} answers gained nothing. Try something of another kind: another way to divide the work, "
     "other instructions, fewer passes over the data."
@@ -205,7 +206,7 @@ class Iterate:
         system = system_message(self._spec, island.best, island.result)
         if toolbox is not None:
             system = Message(system.role, f"{system.content}\n{toolbox.described}")
-        messages = [system, self._task(island, earlier)]
+        messages = [system, self._task(island, earlier, follow=bool(turns))]
         for number, turn in enumerate(turns, len(earlier) + 1):
             told = describe_attempts([turn.attempt], first=number)
             messages.append(Message("assistant", turn.said))
@@ -213,8 +214,11 @@ class Iterate:
         last = messages.pop()
         return [*messages, Message(last.role, f"{last.content}\n{self._state(island)}")]
 
-    def _task(self, island: _Island, earlier: list[Attempt]) -> Message:
-        """Return the task; of a baseline that was left behind, what does not need its sources."""
+    def _task(self, island: _Island, earlier: list[Attempt], *, follow: bool) -> Message:
+        """Return the task; of a baseline that was left behind, what does not need its sources.
+
+        Attempts that ``follow`` as turns of the conversation are not told here.
+        """
         baseline, at_hand = island.baseline, island.result is island.baseline
         fields = task_fields(self._spec, baseline)
         if not at_hand:
@@ -225,7 +229,7 @@ class Iterate:
             **case_fields(self._spec),
             **fields,
             baseline=describe_result(baseline, pauses=at_hand),
-            attempts=describe_attempts(earlier),
+            attempts=_FOLLOWING if follow and not earlier else describe_attempts(earlier),
         )
         return Message("user", f"{text}{self._example}")
 

@@ -20,6 +20,7 @@ _COPIES = (
     ("MTE3", "ub_to_gm_bytes", "aiv_mte3_instructions"),
 )
 _CORES = {"aiv": "vector", "aic": "cube"}
+_MEANING_OF_LAUNCH = " (blocks start one after another: a part of that passes while others work)"
 _MEANING_OF_PAUSES = (
     ", in shares of its time, those before one line added up: before what, and after what, which it may have "
     "waited for (a pipe with little to do pauses without harm)"
@@ -99,7 +100,7 @@ def _case_lines(
     if _is_reckoned(case):
         yield f"- {case.case_id}: {facts[0]}"
         return
-    yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
+    yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target, told)])}"
     yield f"  {'; '.join(_pipe_facts(case, case.profile, told))}"
     yield f"  {'; '.join(_work_facts(case.profile, told))}"
     if case.stalls and pauses:
@@ -122,7 +123,9 @@ def _against_floor(latency_us: float, floor_us: float | None, meaning: str = "")
     return f" (no candidate can take less than {floor_us:.2f} us: {reached}{meaning})"
 
 
-def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None) -> Iterator[str]:
+def _launch_facts(
+    case: CaseResult, profile: Profile, target: TargetSheet | None, told: set[str]
+) -> Iterator[str]:
     """Yield blocks, what their launch costs, how evenly the cores work, and how full their UB is."""
     kind = "aic" if profile.aic_time > 0 else "aiv"
     cores = None if target is None else target.aic_cores if kind == "aic" else target.aiv_cores
@@ -131,7 +134,8 @@ def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None
     if empty_us is not None:
         share = min(1.0, empty_us / profile.task_duration_us)
         blocks = f"{profile.block_dim} block{'s' if profile.block_dim > 1 else ''}"
-        yield f"an empty launch of {blocks} takes {empty_us:.2f} us, {share:.0%} of it"
+        meaning = _once(_MEANING_OF_LAUNCH, told)
+        yield f"an empty launch of {blocks} takes {empty_us:.2f} us, {share:.0%} of it{meaning}"
     work_us = max(profile.aiv_time, profile.aic_time)
     if case.cores is not None and case.cores.slowest_us > 0:
         slowest_us = case.cores.slowest_us

@@ -52,7 +52,7 @@ def test_each_pipe_waits_at_the_line_that_needs_another_one(simulator, tmp_path)
     assert longest["aiv_vec", first_product].waits_for == second_copy
     assert all(0 < each.wait_ratio <= 1 for each in result.cases[0].stalls)
     ratio = longest["aiv_vec", first_product].wait_ratio
-    told = f"aiv_vec {ratio:.0%} before {first_product}, after {second_copy}"
+    told = f"aiv_vec {ratio:.1%} before {first_product}, after {second_copy}"
     assert _without_quotes(told) in _without_quotes(describe_result(result))
     profiler = Profiler(simulator, "910B2", tmp_path, max_events=None, timeout_s=60.0)
     launch = profiler.profile_operator(spec, spec.baseline, spec.cases[0], tmp_path)

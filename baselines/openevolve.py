@@ -35,7 +35,7 @@ from baselines.package_link import Child, require_package
 
 FEATURES = ("complexity", "vector_busy")
 
-_SUPPORTED = "0.4."
+_SUPPORTED = "0.4.0"
 _OF_DATABASE = (
     "num_islands",
     "population_size",

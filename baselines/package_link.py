@@ -52,7 +52,7 @@ def require_package(package: str, title: str, supported: str) -> None:
     except PackageNotFoundError:
         found = "none"
     if not found.startswith(supported):
-        needed = f"method {package} needs {title} {supported}x, and {found} is installed"
+        needed = f"method {package} needs {title} {supported.removesuffix('.')}, and {found} is installed"
         raise MisuseError(f"{needed}: pip install 'ascend-gym[{package}]'")
 
 

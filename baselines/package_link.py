@@ -52,7 +52,8 @@ def require_package(package: str, title: str, supported: str) -> None:
     except PackageNotFoundError:
         found = "none"
     if not found.startswith(supported):
-        needed = f"method {package} needs {title} {supported.removesuffix('.')}, and {found} is installed"
+        release = f"{supported}x" if supported.endswith(".") else supported
+        needed = f"method {package} needs {title} {release}, and {found} is installed"
         raise MisuseError(f"{needed}: pip install 'ascend-gym[{package}]'")
 
 

@@ -15,11 +15,14 @@ without sources begins with 0, and its speedups are over the framework's calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ascend_gym.core.best import speedup
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
@@ -139,14 +142,13 @@ class Gepa:
         if self._baseline is None or version.digest not in self._measured:
             raise InfrastructureError("GEPA reflects on a version that was never evaluated")
         measured = self._measured[version.digest]
-        attempts = describe_attempts(self._attempts)
-        messages = reflect_messages(self._spec, version, measured, self._baseline, cases, attempts)
+        messages = reflect_messages(self._spec, version, measured, self._baseline, cases, self._attempts)
         return self._model_client.read(messages, candidate_reader(version), "gepa", self._step)
 
     def _note(self, proposal: Proposal, result: EvalResult) -> None:
-        """Keep how this step ended, for the prompts of later ones."""
-        measured = self._measured.get(self._parent.digest)
-        if measured is not None:
+        """Keep how this step ended, for the prompts of later ones, unless its result says nothing of it."""
+        if rule_of(result.status).reward is not RewardRule.NEUTRAL:
+            measured = self._measured[self._parent.digest]
             attempt = Attempt.of(self._parent, measured, proposal.candidate, result, answer=self._answer)
             self._attempts.append(attempt)
 
@@ -168,7 +170,7 @@ def reflect_messages(
     measured: EvalResult,
     baseline: EvalResult,
     cases: list[str],
-    attempts: str = "Nothing was attempted yet.",
+    attempts: Sequence[Attempt] = (),
 ) -> list[Message]:
     """Return the prompt of a reflection: a version, how it was measured, and the cases that it is about.
 
@@ -178,7 +180,7 @@ def reflect_messages(
         measured: its result.
         baseline: result of the operator's own sources.
         cases: ids of the cases that the reflection is about.
-        attempts: what was attempted before, in words.
+        attempts: what was attempted before, the earliest first.
     """
     few, alone = len(cases) < len(spec.cases), len(spec.cases) == 1
     user = render(
@@ -193,7 +195,7 @@ def reflect_messages(
         versions="" if alone else _SIDE_BY_SIDE,
         minibatch=f" on the case{'s' * (len(cases) > 1)} {', '.join(cases)}" if few else "",
         rule=_KEPT_ALONE if alone else _KEPT.format(these="these" if few else "all of them"),
-        attempts=attempts,
+        attempts=describe_attempts(attempts),
     )
     return [system_message(spec, version, measured), Message("user", user)]
 

@@ -202,15 +202,8 @@ class KernelRefinement:
         attempts = self._memory.describe()
         diagnosis = diagnose(self._spec, incumbent, attempts, self._online, round_, step)
         retrieved = self._retrieve(diagnosis)
-        messages = refine_messages(
-            self._spec,
-            incumbent,
-            diagnosis,
-            retrieved,
-            attempts,
-            step=step,
-            steps=self._settings.steps_in(round_, self._settings.refine_steps),
-        )
+        place = self._settings.place_in(round_, step, self._settings.refine_steps)
+        messages = refine_messages(self._spec, incumbent, diagnosis, retrieved, attempts, place)
         reading = self._online.read(
             messages,
             lambda answer: kernel_from_answer(answer.text, incumbent.candidate, ending=answer.ending),
@@ -269,14 +262,9 @@ def refine_messages(
     diagnosis: Diagnosis,
     retrieved: Sequence[Retrieved],
     attempts: str,
-    *,
-    step: int = 0,
-    steps: int = 1,
+    place: str,
 ) -> list[Message]:
-    """Return the prompt of a rewrite of K: measurement, diagnosis, experience, what was attempted.
-
-    ``step`` is the number of the step in its pass, from 0, and ``steps`` how many a pass has at most.
-    """
+    """Return the prompt of a rewrite of K: measurement, diagnosis, experience, what was attempted, place."""
     user = render(
         "refine",
         package=PACKAGE,
@@ -289,8 +277,7 @@ def refine_messages(
         )
         or "None.",
         attempts=attempts,
-        step=str(step + 1),
-        steps=str(steps),
+        place=place,
         sources=render_sources(incumbent.candidate),
     )
     return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]

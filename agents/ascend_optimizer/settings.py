@@ -86,6 +86,10 @@ class AgentSettings(BaseModel):
         """Return how many steps a pass of a round (1, 2, ...) has that may have ``most``."""
         return most if self.first_steps is None else min(most, self.first_steps + round_ - 1)
 
+    def place_in(self, round_: int, step: int, most: int) -> str:
+        """Return which step (0, 1, ...) of such a pass it is, in words."""
+        return f"{step + 1} of at most {self.steps_in(round_, most)}"
+
     def without(self, part: Ablation) -> bool:
         """Say whether ``part`` is ablated."""
         return part in self.ablate

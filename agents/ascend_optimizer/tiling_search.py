@@ -111,14 +111,9 @@ class TilingSearch:
         """TilingSearchStep of Algorithm 1: mutate the fastest survivor; return the offspring if valid."""
         parent = survivors[0]
         mutation = list(MUTATIONS)[step // self._settings.islands % len(MUTATIONS)]
-        messages = mutation_messages(
-            self._spec,
-            survivors,
-            MUTATIONS[mutation],
-            self._memory.describe(),
-            step=step,
-            steps=self._settings.steps_in(round_, self._settings.tiling_steps),
-        )
+        place = self._settings.place_in(round_, step, self._settings.tiling_steps)
+        attempts = self._memory.describe()
+        messages = mutation_messages(self._spec, survivors, MUTATIONS[mutation], attempts, place)
         reading = self._online.read(
             messages,
             lambda answer: offspring_from_answer(answer.text, parent.candidate, ending=answer.ending),
@@ -164,18 +159,9 @@ def offspring_from_answer(
 
 
 def mutation_messages(
-    spec: OpSpec,
-    survivors: Sequence[Incumbent],
-    mutation: str,
-    attempts: str,
-    *,
-    step: int = 0,
-    steps: int = 1,
+    spec: OpSpec, survivors: Sequence[Incumbent], mutation: str, attempts: str, place: str
 ) -> list[Message]:
-    """Return the prompt of a mutation: the parent, other survivors, and the history of performance.
-
-    ``step`` is the number of the step in its pass, from 0, and ``steps`` how many a pass has at most.
-    """
+    """Return the prompt of a mutation: the parent, other survivors, history of performance, place."""
     parent = survivors[0]
     user = render(
         "mutate_tiling",
@@ -186,8 +172,7 @@ def mutation_messages(
         measurement=describe_result(parent.result),
         survivors="\n".join(_survivor(each, parent) for each in survivors[1:]) or "None yet.",
         attempts=attempts,
-        step=str(step + 1),
-        steps=str(steps),
+        place=place,
         mutation=mutation,
         start=START,
         end=END,

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 LEXICAL_EMBEDDER = "lexical"
 _LEAST_SCORES = {LEXICAL_EMBEDDER: 0.13, "minilm": 0.36}  # nine of ten right answers reach them (measured)
 _LEAST_GAIN = 1.01  # of experience from the bank: what gains less is not worth its length in a prompt
-_FIRST_STEPS = 2  # of a pass of the first round: both sides get their first gains early
-_PATIENCE = 3  # steps in vain after which a pass of kernel refinement ends
+_FIRST_STEPS = 2  # of a pass of the first round, or one for each island: both sides gain early
+_PATIENCE = 3  # steps in vain after which a pass ends
 _LEAST_SCORE = 0.1  # of other embedders, whose scores are not known
 
 
@@ -99,7 +99,7 @@ def agent_settings(settings: RunSettings) -> AgentSettings:
             ablate=settings.ablate,
             tiling_steps=settings.tiling_steps or (rest if settings.preset is Preset.PAPER_V2 else length),
             refine_steps=refine_steps,
-            first_steps=_FIRST_STEPS if grows else None,
+            first_steps=max(_FIRST_STEPS, settings.islands) if grows else None,
             patience=_PATIENCE if settings.preset is None else None,
             top_k=settings.top_k,
             islands=settings.islands,

@@ -175,6 +175,8 @@ def test_every_element_wise_instruction_has_an_expected_result() -> None:
     forms = {name: form.replace("fused", "binary") for name, form in rows}
     told_of = {name: call.form for call in known_calls() if call.form for name in call.names}
     assert {name: told_of.get(name) for name in forms} == forms
+    fused = {name for name, form in rows if form == "fused"}
+    assert {name for call in known_calls() if call.reads_dst for name in call.names} & forms.keys() == fused
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,11 @@ def _messages():
     retrieved = [Retrieved(make_experience(), 0.5)]
     return {
         "template": template_messages(SPEC, incumbent),
-        "mutate-tiling": mutation_messages(SPEC, [incumbent] * 2, MUTATIONS["logic"], attempts),
+        "mutate-tiling": mutation_messages(
+            SPEC, [incumbent] * 2, MUTATIONS["logic"], attempts, "1 of at most 1"
+        ),
         "diagnose": diagnosis_messages(SPEC, incumbent, attempts),
-        "refine": refine_messages(SPEC, incumbent, diagnosis, retrieved, attempts),
+        "refine": refine_messages(SPEC, incumbent, diagnosis, retrieved, attempts, "1 of at most 1"),
     }
 
 
@@ -92,7 +94,7 @@ def test_what_may_change_is_told_by_file():
     incumbent = Incumbent(
         spec.baseline, ok_result(request_for(spec, spec.baseline, MeasureProtocol()), 100.0)
     )
-    refine = refine_messages(spec, incumbent, Diagnosis("", "", {}), [], "")[1].content
+    refine = refine_messages(spec, incumbent, Diagnosis("", "", {}), [], "", "1 of at most 1")[1].content
     assert "in these files alone: `op_kernel/affine.cpp`. All others are fixed" in refine
     assert "it is in these files: `op_host/affine.cpp`." in template_messages(spec, incumbent)[1].content
     header = "op_kernel/affine_tiling_key.h"

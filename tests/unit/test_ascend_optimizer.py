@@ -51,6 +51,13 @@ def test_passes_grow_by_a_step_a_round_up_to_their_length(tmp_path):
         stage for refined, tiled in lengths.values() for stage in ["kernel"] * refined + ["tiling"] * tiled
     ]
     assert [stage for stage, *_ in stages(outcome)] == expected
+    model = NumberedModel()
+    search(tmp_path / "told", model, budget=50, **settings)
+    told = [re.search(r"This is step (.*) of this pass", prompt) for prompt in model.prompts]
+    assert [found[1] for found in told if found][-5:] == [
+        *("1 of at most 2", "2 of at most 2"),
+        *("1 of at most 3", "2 of at most 3", "3 of at most 3"),
+    ]
 
 
 @pytest.mark.parametrize(("ablated", "stage"), [("tiling", "kernel"), ("kernel", "tiling")])

@@ -32,6 +32,7 @@ def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
     settings = agent_settings(_settings(budget=budget))
     assert (settings.tiling_steps, settings.refine_steps) == (length, length)
     assert settings.first_steps == 2
+    assert agent_settings(_settings(budget=budget, islands=3)).first_steps == 3  # a step for each island
     given = agent_settings(_settings(budget=budget, refine_steps=7))
     assert (given.refine_steps, given.first_steps) == (7, None)
 

@@ -120,7 +120,9 @@ def test_all_places_are_one_move_that_is_told_as_such():
 def test_a_rule_that_was_never_tried_is_tried_at_all_of_its_places():
     spec = load_operator("foreach_add")
     run = Run(spec)
-    messages = refine_messages(spec, run.best, Diagnosis("waits", "", {}), (), run.memory.describe())
+    messages = refine_messages(
+        spec, run.best, Diagnosis("waits", "", {}), (), run.memory.describe(), "1 of at most 1"
+    )
     model = OfflineModel()
     answers = [model.complete(messages, seed=seed, max_tokens=9999, deadline_s=1).text for seed in range(40)]
     named = [answer for answer in answers if answer.startswith("Rules: late_acquire.")]

@@ -77,7 +77,9 @@ def _answers(messages, count=30):
 
 
 def _refined(retrieved=(), attempts="Nothing was attempted yet.", count=30):
-    messages = refine_messages(SPEC, INCUMBENT, Diagnosis("waits", "", {}), retrieved, attempts)
+    messages = refine_messages(
+        SPEC, INCUMBENT, Diagnosis("waits", "", {}), retrieved, attempts, "1 of at most 1"
+    )
     return [kernel_from_answer(answer, SPEC.baseline) for answer in _answers(messages, count)]
 
 
@@ -103,7 +105,9 @@ def test_refinements_change_the_kernel_alone():
 
 def test_mutations_stay_inside_the_blocks():
     for mutation in MUTATIONS.values():
-        messages = mutation_messages(SPEC, [INCUMBENT], mutation, "Nothing was attempted yet.")
+        messages = mutation_messages(
+            SPEC, [INCUMBENT], mutation, "Nothing was attempted yet.", "1 of at most 1"
+        )
         offspring = [offspring_from_answer(answer, SPEC.baseline) for answer in _answers(messages)]
         assert all(isinstance(each, Candidate) for each in offspring)
         assert len({each.digest for each in offspring}) >= 3
@@ -267,7 +271,7 @@ def test_what_lost_much_is_not_tried_again_where_there_is_nothing_else():
     answer = "Rules: core_share."
     memory.note(incumbent, Proposal(slower, {}), ok_result(REQUEST, 200.0), "tiling", answer)
     for attempts, some in (("Nothing was attempted yet.", True), (memory.describe(), False)):
-        messages = mutation_messages(spec, [incumbent], "logic", attempts)
+        messages = mutation_messages(spec, [incumbent], "logic", attempts, "1 of at most 1")
         found = [offspring_from_answer(each, spec.baseline) for each in _answers(messages, 10)]
         assert any(isinstance(each, Candidate) for each in found) is some
 
@@ -325,9 +329,9 @@ def test_a_prompt_without_an_operator_gets_words(task):
 def test_when_nothing_is_left_it_says_so():
     spec = make_spec(tiling=f"{START}\nint a;\n{END}\n", kernel="int b;\n")
     incumbent = Incumbent(spec.baseline, INCUMBENT.result)
-    messages = mutation_messages(spec, [incumbent], MUTATIONS["logic"], "")
+    messages = mutation_messages(spec, [incumbent], MUTATIONS["logic"], "", "1 of at most 1")
     assert "not attempted" in _answers(messages, 1)[0]
-    messages = refine_messages(spec, incumbent, Diagnosis("", "", {}), [], "")
+    messages = refine_messages(spec, incumbent, Diagnosis("", "", {}), [], "", "1 of at most 1")
     assert "not attempted" in _answers(messages, 1)[0]
 
 

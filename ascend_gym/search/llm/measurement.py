@@ -29,7 +29,7 @@ _MEANING_OF_WAITS = (
     ", the share of core time that the next instruction of each waits for a flag, a barrier or another pipe, "
     "while those before it may still run"
 )
-_MEANING_OF_BUSY = ", waiting left out"
+_MEANING_OF_BUSY = ", in which an instruction has the pipe, a copy also while it waits for bandwidth"
 _MEANING_OF_CONFLICTS = " of core time"
 _MEANING_OF_FLOOR = (
     "; a bound, not a goal: a launch, and the bytes and products that no candidate can do without"

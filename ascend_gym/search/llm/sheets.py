@@ -94,8 +94,9 @@ def _fit(call: KnownCall, words: set[str], made: set[str]) -> int:
 
 
 def _call_line(call: KnownCall) -> str:
-    types = f" Types: {', '.join(call.types)}." if call.types else ""
-    return f"- {call.name}: `{'`, `'.join(call.forms)}`. {call.about}{types}"
+    types = f"Types: {', '.join(call.types)}." if call.types else ""
+    told = (f"- {call.name}: `{'`, `'.join(call.forms)}`.", call.about, types)
+    return " ".join(filter(None, told))
 
 
 def _target_text(target: TargetSheet, *, cube: bool) -> str:

@@ -80,8 +80,8 @@ class Toolbox:
 
 def _page(call: KnownCall) -> str:
     forms = "\n".join(f"- `{form}`" for form in call.forms)
-    types = f"\nTypes: {', '.join(call.types)}." if call.types else ""
-    return f"{forms}\n{call.about}{types}\n{_example_of(call)}"
+    types = f"Types: {', '.join(call.types)}." if call.types else ""
+    return "\n".join(filter(None, (forms, call.about, types, _example_of(call))))
 
 
 def _example_of(call: KnownCall) -> str:

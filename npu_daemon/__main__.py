@@ -63,9 +63,6 @@ BackendName = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")]
 Recording = Annotated[Path | None, typer.Option(help="results.sqlite that --backend replay serves.")]
-InputSecret = Annotated[
-    Path | None, typer.Option(help="File with a secret from which input values are derived.")
-]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
@@ -137,7 +134,6 @@ def serve(
         float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
     ] = None,
     recording: Recording = None,
-    input_secret: InputSecret = None,
     reference_folders: ReferenceFolders = None,
     reference_digests: ReferenceDigests = None,
     journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,

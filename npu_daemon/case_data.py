@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import json
 import os
-import secrets
 import stat
 import tempfile
 import threading
@@ -24,7 +23,7 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Oracle, Verdict
-from ascend_gym.core.records import Case, DeviceInfo, Diagnostic, OpSpec, Phase, TensorSpec
+from ascend_gym.core.records import Case, Diagnostic, OpSpec, Phase, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
@@ -230,8 +229,6 @@ class CaseDataCache:
     Args:
         folder: folder; created if missing, may be shared by processes.
         harness: identity of the code that generates inputs and judges outputs.
-        secret: secret from which values are derived, together with the seed; empty for reproducible values.
-        second_secret: secret for the values of champions' second looks; by default random.
 
     Attributes:
         accepted: outputs that were correct on these data.
@@ -239,18 +236,10 @@ class CaseDataCache:
         generated: how often data had to be generated.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        harness: str,
-        secret: bytes = b"",
-        second_secret: bytes | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, harness: str) -> None:
         self._folder = folder
         self._harness = harness
         self.generated = 0
-        self._secret = secret
-        self._second_secret = second_secret or secrets.token_bytes(32)
         self.accepted = AcceptedOutputs()
         self.unchanged = UnchangedFiles()
         folder.mkdir(parents=True, exist_ok=True)
@@ -267,8 +256,6 @@ class CaseDataCache:
             seed: seed of the values.
             audited: whether to find out which wrong outputs the verdict would accept.
         """
-        if self._secret:
-            seed = int(digest_of("secret seed", self._secret, seed)[:15], 16)
         entry = self._entry(spec, case, seed, audited)
         with entry_lock(entry, fcntl.LOCK_SH):
             if (entry / _INDEX_NAME).is_file():
@@ -281,24 +268,38 @@ class CaseDataCache:
             os.utime(entry)
             return _read(entry, case)
 
-    def obtain_secret(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
-        """Return data of ``case`` with values that no client can predict.
+    def draw(self, oracle: Oracle, case: Case, seed: int) -> CaseData:
+        """Return data of ``case`` that nobody else uses; ``discard`` removes them.
 
         Args:
-            spec: operator.
             oracle: generates inputs and computes expected outputs.
-            case: case.
-            seed: distinguishes sets of values; they also depend on the daemon's second secret.
+            case: one of the operator's cases, or drawn from its domain.
+            seed: seed of the values.
         """
-        secret_seed = int(digest_of("second look", self._second_secret, seed)[:15], 16)
-        return self.obtain(spec, oracle, case, secret_seed, audited=False)
+        folder = Path(tempfile.mkdtemp(prefix="drawn-", dir=self._folder))
+        try:
+            inputs = oracle.inputs(case, seed)
+            held = [[stored_array(array) for array in arrays] for arrays in inputs]
+            written = _write_arrays(folder, "input", held)
+            expected = oracle.expected(case, inputs)
+        except BaseException:
+            remove_tree(folder)
+            raise
+        files = tuple(_guarded(folder, "input", case.inputs, written))
+        self.unchanged.note(files)
+        return CaseData(
+            input_files=tuple(tuple(folder / item["file"] for item in group) for group in written),
+            expected=tuple(tuple(arrays) for arrays in expected),
+            files=files,
+            folder=folder,
+            insensitive=(),
+        )
 
-    def marked(self, device: DeviceInfo) -> DeviceInfo:
-        """Return ``device`` with the identity of the secret, on which results depend, too."""
-        if not self._secret:
-            return device
-        digest = digest_of("secret values", device.toolchain_digest, self._secret)
-        return device.model_copy(update={"toolchain_digest": digest})
+    def discard(self, data: CaseData) -> None:
+        """Remove data that were drawn for one candidate."""
+        self.accepted.forget(data.folder)
+        self.unchanged.forget(data.files)
+        remove_tree(data.folder)
 
     def forget(self, data: CaseData) -> None:
         """Drop data that were tampered with."""

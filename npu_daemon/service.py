@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Backend, Oracle
-from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
+from ascend_gym.core.protocols import Backend
+from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
 from npu_daemon.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     INPUTS_FOLDER,
@@ -22,12 +22,9 @@ from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
 from npu_daemon.harness import harness_identity
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
-from npu_daemon.pipeline import Listener, evaluate, invalid_request
-from npu_daemon.sandbox import CONFINING
-from npu_daemon.second_look import obtain_secret
+from npu_daemon.pipeline import evaluate, invalid_request
 from npu_daemon.settings import RequestLimits
 from npu_daemon.store import SqliteResultStore
-from npu_daemon.values_ahead import ValuesAhead
 
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
 
@@ -76,14 +73,14 @@ class EvaluationService:
     ) -> None:
         self._make_room, self._evaluations, self._generated = make_room, 0, 0
         self._backend = backend
-        self._case_data, self._ahead = case_data, ValuesAhead(case_data)
+        self._case_data = case_data
         self._store = store
         self._catalog = catalog or OperatorCatalog()
         self._limits = limits or RequestLimits()
 
     def describe(self) -> DeviceInfo:
         """Return the device that measures."""
-        return self._case_data.marked(self._backend.describe())
+        return self._backend.describe()
 
     def chips(self) -> tuple[str, ...]:
         """Return the supported chips."""
@@ -113,8 +110,7 @@ class EvaluationService:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
-        listener = Listener(on_case, partial(self._prepare, request, spec, oracle))
-        result = evaluate(request, spec, self._backend, oracle, self._case_data, device, best_us, listener)
+        result = evaluate(request, spec, self._backend, oracle, self._case_data, device, best_us, on_case)
         generated = self._case_data.generated  # by this evaluation, or ahead of it
         if generated > self._generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
             self._make_room()
@@ -127,15 +123,8 @@ class EvaluationService:
             self._store.note_latency(question, result.latency_us)
         return result
 
-    def _prepare(self, request: EvalRequest, spec: OpSpec, oracle: Oracle, champion: bool) -> None:
-        """Have the values of second looks generated that candidates after this one need."""
-        if not self._backend.measures_on_device:
-            confined = self._backend.describe().sandbox in CONFINING
-            self._ahead.prepare(request, spec, oracle, champion=champion, confined=confined)
-
     def close(self) -> None:
-        """Close the store, and wait for values that are being generated."""
-        self._ahead.close()
+        """Close the store."""
         self._store.close()
 
 
@@ -148,7 +137,6 @@ def open_service(
     backend: Backend,
     cache_dir: Path,
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
-    secret: bytes = b"",
     trusted: TrustedReferences | None = None,
     limits: RequestLimits | None = None,
 ) -> EvaluationService:
@@ -158,11 +146,10 @@ def open_service(
         backend: builds, runs and prices.
         cache_dir: cache folder; may be shared with other services.
         limit_bytes: limit of inputs, expected outputs, builds and results together.
-        secret: see ``CaseDataCache``. The secret of second looks is kept in ``cache_dir``.
         trusted: clients' own operators whose references may be executed; ``None`` for all.
         limits: limits of requests.
     """
-    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_identity(), secret, obtain_secret(cache_dir))
+    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_identity())
     return EvaluationService(
         backend,
         case_data,

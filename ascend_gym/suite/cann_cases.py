@@ -77,6 +77,7 @@ def spec_with_cases(folder: Path, cases: Path, op_id: str, folder_digest: str) -
         description=manifest.operator.description,
         auto_sync=build.auto_sync,
         reads_all_inputs=manifest.operator.reads_all_inputs,
+        latency_depends_on_values=manifest.operator.latency_depends_on_values,
         cases=manifest.cases(),
         baseline=read_cann_candidate(folder, build),
         folder_digest=folder_digest,

@@ -308,6 +308,7 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         description=operator.description,
         auto_sync=auto_sync,
         reads_all_inputs=operator.reads_all_inputs,
+        latency_depends_on_values=operator.latency_depends_on_values,
         cases=manifest.cases(),
         baseline=baseline,
         folder_digest=folder_digest(folder),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import platform
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -143,7 +143,12 @@ class CannBackend:
         return Diagnostic(phase=Phase.REQUEST, message=reason) if reason else None
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        on_launch: Callable[[str], None] = lambda _: None,
     ) -> Built | Failure:
         """Build candidate and baseline, each once per content, without holding a device.
 
@@ -152,6 +157,7 @@ class CannBackend:
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
+            on_launch: not called: what the tiling program hands on, only a device run tells.
 
         Returns:
             The build, or the candidate's fault.

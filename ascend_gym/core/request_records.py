@@ -105,6 +105,37 @@ class Injection(Record):
     share: float = Field(gt=0, le=1)
 
 
+class SpecialRows(Record):
+    """What some rows of a random input consist of; each kind but ``affine`` and ``equal`` replaces elements.
+
+    ``affine`` is the ordinary row, times ``scale``, plus ``offset``, which the other kinds apply first.
+    ``equal`` repeats the first element of the row; ``ties`` repeats its first ``count`` elements in any order.
+    ``one`` puts one of ``values`` at one place: the first, the last or any. ``some`` puts them at a ``share``
+    of the places. ``ends`` draws from the lowest and the highest number of the range.
+
+    Attributes:
+        kind: one of these.
+        scale: see above.
+        offset: see above.
+        count: see ``ties``.
+        values: see ``one`` and ``some``.
+        share: see ``some``.
+    """
+
+    kind: Literal["affine", "equal", "ties", "one", "some", "ends"]
+    scale: float = Field(default=1.0, exclude_if=lambda value: value == 1.0)
+    offset: float = Field(default=0.0, exclude_if=lambda value: not value)
+    count: int = Field(default=2, ge=1, exclude_if=lambda value: value == 2)
+    values: tuple[int | float, ...] = Field(default=(), exclude_if=lambda value: not value)
+    share: float = Field(default=1.0, gt=0, le=1, exclude_if=lambda value: value == 1.0)
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> SpecialRows:
+        if (self.kind in ("one", "some")) != bool(self.values):
+            raise ValueError(f"'values' belongs to the kinds 'one' and 'some', and those need it; got {self}")
+        return self
+
+
 class ValueRange(Record):
     """How the elements of an input are generated.
 
@@ -122,6 +153,9 @@ class ValueRange(Record):
             are concatenated; complex numbers alternate real and imaginary parts.
         file: for ``file``: path relative to the folder of the ``op.toml``. ``{index}`` is replaced by the
             position in a list of tensors, ``{variant}`` by 0, 1 and so on, chosen by the seed.
+        rows: special kinds of rows, which the rows take in turn with the ordinary one, in random order.
+        axes: that a row extends over, the last one by default; none where each element is a row.
+        groups: equal parts that the first of ``axes`` is divided into, each with rows of its own.
     """
 
     kind: Literal["uniform", "normal", "integers", "permutation", "fixed", "file"] = "uniform"
@@ -131,6 +165,9 @@ class ValueRange(Record):
     inject: tuple[Injection, ...] = Field(default=(), exclude_if=lambda value: not value)
     contents: tuple[int | float, ...] = Field(default=(), exclude_if=lambda value: not value)
     file: str = Field(default="", exclude_if=lambda value: not value)
+    rows: tuple[SpecialRows, ...] = Field(default=(), exclude_if=lambda value: not value)
+    axes: tuple[int, ...] = Field(default=(-1,), exclude_if=lambda value: value == (-1,))
+    groups: int = Field(default=1, ge=1, exclude_if=lambda value: value == 1)
 
     @field_validator("contents", mode="before")
     @classmethod
@@ -145,7 +182,7 @@ class ValueRange(Record):
     @property
     def is_random(self) -> bool:
         """Whether elements depend on the seed."""
-        return self.kind not in ("fixed", "file") or self.has_variants or bool(self.inject)
+        return self.kind not in ("fixed", "file") or self.has_variants or bool(self.inject or self.rows)
 
     @property
     def has_variants(self) -> bool:
@@ -348,6 +385,38 @@ class Candidate(Record):
         )
 
 
+class DomainInput(Record):
+    """What values of one input an operator has to be right for, beyond those of its cases.
+
+    Attributes:
+        name: of the input.
+        dtype: element type that this is said of; ``None`` for every one.
+        values: range in place of that of the case; ``None`` to keep it.
+        rows: see ``ValueRange``.
+        axes: see ``ValueRange``.
+        groups: see ``ValueRange``; or the name of the attribute that says it.
+    """
+
+    name: str
+    dtype: DType | None = None
+    values: ValueRange | None = None
+    rows: tuple[SpecialRows, ...] = ()
+    axes: tuple[int, ...] = (-1,)
+    groups: int | str = 1
+
+
+class Domain(Record):
+    """Values that an operator has to be right for; docs/own_operator.md tells how to declare them.
+
+    Attributes:
+        input: by input; the others are drawn as in the case.
+        tolerance: in place of that of the case, by type of output.
+    """
+
+    input: tuple[DomainInput, ...] = ()
+    tolerance: dict[DType, Tolerance] = {}
+
+
 class OpSpec(Record):
     """An operator of a suite: its identity, cases and baseline implementation.
 
@@ -368,6 +437,8 @@ class OpSpec(Record):
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the
             framework calls and has their price.
         folder_digest: digest of everything in the folder that affects a verdict.
+        domain: values that it has to be right for; ``None`` where none are declared, so that they are those
+            of its cases.
     """
 
     op_id: str
@@ -383,6 +454,7 @@ class OpSpec(Record):
     hidden_cases: tuple[Case, ...] = Field(default=(), exclude_if=lambda value: not value)
     baseline: Candidate
     folder_digest: str
+    domain: Domain | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @model_validator(mode="after")
     def _unique_cases(self) -> OpSpec:

@@ -103,7 +103,7 @@ def case_inputs(case: Case, seed: int, folder: Path | None = None) -> list[list[
     variant = seed % case_variants(case, folder)
     return [
         [
-            _filled(tensor, index, _words(case, seed, tensor.name, index), folder, variant)
+            _filled(tensor, index, words_of("input", case, seed, tensor.name, index), folder, variant)
             for index in range(0 if tensor.optional_absent else len(tensor.shapes))
         ]
         for tensor in case.inputs
@@ -124,8 +124,9 @@ def _data_path(tensor: TensorSpec, index: int, folder: Path | None, variant: int
     return (folder or Path()) / tensor.values.file_of(index, variant)
 
 
-def _words(case: Case, seed: int, name: str, index: int) -> np.random.Philox:
-    entropy = int(digest_of("input", case, seed, name, index), 16)
+def words_of(purpose: str, case: Case, seed: int, name: str, index: int) -> np.random.Philox:
+    """Return the generator of one tensor of a case, for one purpose."""
+    entropy = int(digest_of(purpose, case, seed, name, index), 16)
     return np.random.Philox(np.random.SeedSequence(entropy))
 
 
@@ -176,7 +177,7 @@ def _filled(
         array = _fixed(tensor, index)
     elif values.distinct:
         pool = _draw(tensor, values.distinct, words)
-        array = pool[_raw(words, math.prod(shape)) % np.uint64(values.distinct)]
+        array = pool[raw_words(words, math.prod(shape)) % np.uint64(values.distinct)]
     else:
         array = _draw(tensor, math.prod(shape), words)
     for injection in values.inject:
@@ -203,7 +204,7 @@ def _injected(array: Array, injection: Injection, words: np.random.Philox) -> Ar
     """Return the elements with some replaced: at random places, one at least."""
     if array.size == 0:
         return array
-    lots = _raw(words, array.size)
+    lots = raw_words(words, array.size)
     places = lots <= np.uint64(min(injection.share * 2.0**64, 2.0**64 - 2.0**11))
     places[lots.argmin()] = True
     changed: Array = array.reshape(-1).copy()
@@ -216,16 +217,16 @@ def _draw(tensor: TensorSpec, count: int, words: np.random.Philox) -> Array:
     dtype = numpy_dtype(tensor.dtype)
     values = tensor.values
     if values.kind == "permutation":
-        array = _raw(words, count).argsort(kind="stable").astype(dtype)
+        array = raw_words(words, count).argsort(kind="stable").astype(dtype)
     elif values.kind == "integers" or not tensor.dtype.is_floating:
         array = _integers(values, count, words, dtype)
     elif dtype.kind == "c":
-        array = _fine_floats(values, _raw(words, count).view(np.uint32)).view(dtype)
+        array = _fine_floats(values, raw_words(words, count).view(np.uint32)).view(dtype)
     elif dtype.itemsize == 2:
-        bits = _raw(words, -(-count // 4)).view(np.uint16)[:count]
+        bits = raw_words(words, -(-count // 4)).view(np.uint16)[:count]
         array = _looked_up(_quantiles(values, tensor.dtype), bits)
     else:
-        bits32 = _raw(words, -(-count // 2)).view(np.uint32)[:count]
+        bits32 = raw_words(words, -(-count // 2)).view(np.uint32)[:count]
         array = _fine_floats(values, bits32).astype(dtype, copy=False)
     return array
 
@@ -239,14 +240,14 @@ def _looked_up(table: Array, bits: NDArray[np.uint16]) -> Array:
     return array
 
 
-def _raw(words: np.random.Philox, count: int) -> NDArray[np.uint64]:
+def raw_words(words: np.random.Philox, count: int) -> NDArray[np.uint64]:
     """Return ``count`` raw words as little-endian bytes in memory."""
     return words.random_raw(count).astype("<u8", copy=False)
 
 
 def _integers(values: ValueRange, count: int, words: np.random.Philox, dtype: np.dtype[Any]) -> Array:
     low, high = math.ceil(values.low), math.floor(values.high)
-    offsets = _raw(words, count) % np.uint64(high - low + 1)
+    offsets = raw_words(words, count) % np.uint64(high - low + 1)
     whole: Array = offsets + np.uint64(low) if dtype.kind == "u" else offsets.astype(np.int64) + low
     return whole.astype(dtype)
 

@@ -312,4 +312,5 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         cases=manifest.cases(),
         baseline=baseline,
         folder_digest=folder_digest(folder),
+        domain=manifest.domain,
     )

@@ -1,110 +1,21 @@
-"""``op.toml``: cases, tolerances and labels of an operator folder, read strictly; checks of their values."""
+"""``op.toml``: cases, domain, tolerances and labels of an operator folder, read strictly."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ascend_gym.core.errors import OperatorFormatError
-from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance, ValueRange
+from ascend_gym.core.records import AttributeValue, Case, Domain, DType, TensorSpec, Tolerance, ValueRange
 from ascend_gym.core.toml_file import explained, read_toml
-from ascend_gym.suite.inputs import numpy_dtype
-
-DATA_SUFFIXES = (".npy", ".bin")
-
-_UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL)
-_LIMITS = {DType.BOOL: (0, 1), DType.INT4: (-8, 7)}  # of types that numpy does not know as integers
-_LARGEST = {DType.FLOAT16: 65504.0}  # of floating types with another range than float32
-_DRAWN = ("uniform", "normal", "integers")
+from ascend_gym.suite.domain import check_domain
+from ascend_gym.suite.value_checks import UNSIGNED, check_values
 
 MANIFEST_NAME = "op.toml"
 FORMAT = 1
 _Shape = tuple[Annotated[int, Field(ge=0)], ...]
-
-
-def check_values(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> None:
-    """Return if tensors of the given type and shapes can be filled with ``values``.
-
-    Raises:
-        ValueError: they cannot; the message says why.
-    """
-    if values.kind != "fixed" and values.contents:
-        raise ValueError("values: 'contents' belongs to kind = 'fixed'")
-    if values.kind != "file" and values.file:
-        raise ValueError("values: 'file' belongs to kind = 'file'")
-    if values.distinct and values.kind not in _DRAWN:
-        raise ValueError(f"values: 'distinct' belongs to kinds {', '.join(_DRAWN)}")
-    if values.kind in _DRAWN:
-        _check_range(values, dtype)
-    elif values.kind == "fixed":
-        _check_contents(values, dtype, shapes)
-    elif values.kind == "file":
-        _check_file(values)
-    for injection in values.inject:
-        _check_number(injection.value, dtype, "inject")
-
-
-def _check_range(values: ValueRange, dtype: DType) -> None:
-    kind, low, high = values.kind, values.low, values.high
-    largest = _LARGEST.get(dtype, float(np.finfo(np.float32).max))
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(
-            f"values: low and high are finite, got {low} and {high}; 'inject' puts in NaN and infinity"
-        )
-    if dtype.is_floating and max(abs(low), abs(high)) > largest:
-        raise ValueError(f"values: {dtype.value} has no numbers beyond {largest:g}, got {low} and {high}")
-    if kind == "normal":
-        if not (dtype.is_floating and high > 0):
-            raise ValueError("values: 'normal' needs a floating dtype and a positive deviation 'high'")
-        return
-    whole = kind == "integers" or not dtype.is_floating
-    if math.ceil(low) > math.floor(high) if whole else low > high:
-        raise ValueError(f"values: no {'whole ' if whole else ''}number lies in [{low}, {high}]")
-    if dtype in _UNSIGNED and low < 0:
-        raise ValueError(f"values: {dtype.value} cannot hold numbers down to {low}")
-    if whole and not dtype.is_floating:
-        _check_number(math.ceil(low), dtype, "low")
-        _check_number(math.floor(high), dtype, "high")
-
-
-def _check_contents(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> None:
-    given, parts = len(values.contents), 2 if dtype is DType.COMPLEX64 else 1
-    count = sum(math.prod(shape) for shape in shapes)
-    if given not in (1, parts * count):
-        what = "the tensors of the list have" if len(shapes) > 1 else "the tensor has"
-        twice = ", real and imaginary part of each" if parts == 2 else ""
-        raise ValueError(
-            f"values: 'fixed' needs as many 'contents' as {what} elements ({count}{twice}), or one for all; "
-            f"got {given}"
-        )
-    for number in values.contents:
-        _check_number(number, dtype, "contents")
-
-
-def _check_file(values: ValueRange) -> None:
-    path = PurePosixPath(values.file)
-    if not values.file or path.is_absolute() or ".." in path.parts or path.parts[0] != "data":
-        raise ValueError(f"values: 'file' lies below data/ in the operator folder, got {values.file!r}")
-    if path.suffix not in DATA_SUFFIXES:
-        raise ValueError(f"values: 'file' ends in {' or '.join(DATA_SUFFIXES)}, got {values.file!r}")
-
-
-def _check_number(number: float, dtype: DType, key: str) -> None:
-    if dtype.is_floating:
-        return
-    if not math.isfinite(number) or number != int(number):
-        raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")
-    limits = _LIMITS.get(dtype)
-    if limits is None:
-        info = np.iinfo(numpy_dtype(dtype))
-        limits = (int(info.min), int(info.max))
-    if not limits[0] <= number <= limits[1]:
-        raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")
 
 
 class _Section(BaseModel):
@@ -173,7 +84,7 @@ class _InputEntry(_TensorEntry):
     def spec(self, **fields: Any) -> TensorSpec:
         """Return the record; whole numbers that may not be negative are drawn from 0 and 1 unless said."""
         values = self.values
-        if self.dtype in _UNSIGNED and "values" not in self.model_fields_set:
+        if self.dtype in UNSIGNED and "values" not in self.model_fields_set:
             values = ValueRange(kind="integers", low=0, high=1)
         return super().spec(values=values, optional_absent=self.optional_absent, **fields)
 
@@ -209,6 +120,7 @@ class Manifest(_Section):
     format: int = FORMAT
     operator: OperatorSection
     tolerance: dict[DType, Tolerance] = {}
+    domain: Domain | None = None
     case: tuple[_CaseEntry, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -238,6 +150,12 @@ class Manifest(_Section):
                         f"case {entry.id!r} has a {output.dtype.value} output {output.name!r}: "
                         f"add a [tolerance.{output.dtype.value}] table with atol and rtol"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _domain_fits_cases(self) -> Manifest:
+        if self.domain is not None:
+            check_domain(self.domain, self.cases())
         return self
 
     @property

@@ -37,6 +37,7 @@ from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder
 from ascend_gym.suite.inputs import Array, case_inputs, case_variants, numpy_dtype, read_data_file
 from ascend_gym.suite.loader import folder_digest
+from ascend_gym.suite.special_rows import with_special_rows
 from ascend_gym.suite.verdict import judge
 
 
@@ -81,6 +82,15 @@ class ReferenceOracle:
         Raises:
             OperatorFormatError: ``inputs`` of the reference fails, or returns what the case does not say.
         """
+        return [
+            [
+                with_special_rows(case, seed, tensor, index, array)
+                for index, array in enumerate(() if tensor.optional_absent else arrays)
+            ]
+            for tensor, arrays in zip(case.inputs, self._ordinary_inputs(case, seed), strict=True)
+        ]
+
+    def _ordinary_inputs(self, case: Case, seed: int) -> list[list[Array]]:
         drawn = case_inputs(case, seed, self._folder)
         if self._dependent_inputs is None:
             return drawn

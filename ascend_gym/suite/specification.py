@@ -22,6 +22,7 @@ from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import (
     AttributeValue,
     Case,
+    Domain,
     DType,
     FrameworkCall,
     OpSpec,
@@ -30,6 +31,7 @@ from ascend_gym.core.records import (
     ValueRange,
 )
 from ascend_gym.core.toml_file import explained, read_toml
+from ascend_gym.suite.domain import check_domain
 from ascend_gym.suite.skeleton import interface_from, skeleton
 
 _TEMPORARY = re.compile(r"(\w+)(?:\(([^()]*)\))?")
@@ -84,6 +86,7 @@ class Specification(_Section):
         output: outputs in order.
         eager: framework calls, one a line.
         case: public and hidden cases.
+        domain: see ``Domain``.
     """
 
     operator: _Operator
@@ -93,6 +96,7 @@ class Specification(_Section):
     output: tuple[_Tensor, ...] = Field(min_length=1)
     eager: tuple[str, ...] = Field(min_length=1)
     case: tuple[_CaseEntry, ...] = Field(min_length=1)
+    domain: Domain | None = None
 
     def cases(self, *, hidden: bool) -> tuple[Case, ...]:
         """Return the hidden cases, or the public ones.
@@ -140,6 +144,7 @@ def read_specification(folder: Path, op_id: str, name: str, digest: str) -> OpSp
         text = path.read_text(encoding="utf-8")
         specification = Specification.model_validate(read_toml(path))
         public, hidden = specification.cases(hidden=False), specification.cases(hidden=True)
+        check_domain(specification.domain or Domain(), (*public, *hidden))
         reference = (folder / "reference.py").read_text(encoding="utf-8")
     except ValidationError as error:
         raise OperatorFormatError(explained(path, text, error, Specification)) from error
@@ -161,6 +166,7 @@ def read_specification(folder: Path, op_id: str, name: str, digest: str) -> OpSp
         hidden_cases=hidden,
         baseline=skeleton(interface, _told(specification, reference)),
         folder_digest=digest,
+        domain=specification.domain,
     )
 
 

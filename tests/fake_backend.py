@@ -2,8 +2,8 @@
 
 Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
 ``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other reruns than the
-first ``// wrong_later`` and ``// latency_later: <us>``, in the domain ``// wrong_in_domain``, where a case runs
-again as rerun 0, on its own values, ``// wrong_on_own`` and ``// latency_on_own: <us>``,
+first ``// wrong_later`` and ``// latency_later: <us>``, in the domain ``// wrong_in_domain``, where a case
+runs again as rerun 0, on its own values, ``// wrong_on_own`` and ``// latency_on_own: <us>``,
 ``// tamper: <file prefix>``,
 ``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
 ``// die_once: <file>`` does so unless the file exists, ``// broken`` and ``// bug`` raise.

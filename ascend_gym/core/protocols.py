@@ -179,8 +179,8 @@ class Backend(Protocol):
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
-            on_launch: called with the digest of all that the tiling program hands to the kernel, once that is known;
-                not where it depends on values of inputs, or where only a device tells.
+            on_launch: called with the digest of all that the tiling program hands to the kernel, once that is
+                known; not where it depends on values of inputs, or where only a device tells.
 
         Returns:
             The build, or the candidate's fault.

@@ -430,8 +430,8 @@ class OpSpec(Record):
         auto_sync: whether the operator is compiled with automatic synchronisation.
         reads_all_inputs: whether every element of every input affects the output, so that a kernel that
             leaves some unread cannot be correct.
-        latency_depends_on_values: whether honest kernels do more work for some values than for others, as where
-            indices choose what is read.
+        latency_depends_on_values: whether honest kernels do more work for some values than for others, as
+            where indices choose what is read.
         cases: cases; the speedup is the geometric mean over them.
         hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the

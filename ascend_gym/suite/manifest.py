@@ -32,8 +32,8 @@ class OperatorSection(_Section):
         description: one line for people and prompts.
         auto_sync: whether the operator is compiled with automatic synchronisation.
         reads_all_inputs: false for operators that pick from their inputs, such as gather.
-        latency_depends_on_values: true where kernels do more work for some values than for others, as where indices
-            choose what is read; every case is then measured on values of the candidate's own.
+        latency_depends_on_values: true where kernels do more work for some values than for others, as where
+            indices choose what is read; every case is then measured on values of the candidate's own.
         tiling: main host file relative to the folder; found by rule when left out.
         kernel: main kernel file relative to the folder; found by rule when left out.
         sources: where the sources lie when not beside the manifest: ``cann-ops:CATEGORY/OPERATOR``.

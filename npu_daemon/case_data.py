@@ -12,7 +12,7 @@ import stat
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -268,17 +268,25 @@ class CaseDataCache:
             os.utime(entry)
             return _read(entry, case)
 
-    def draw(self, oracle: Oracle, case: Case, seed: int) -> CaseData:
+    def draw(
+        self, oracle: Oracle, case: Case, seed: int, shared: Collection[str] = (), shared_seed: int = 0
+    ) -> CaseData:
         """Return data of ``case`` that nobody else uses; ``discard`` removes them.
 
         Args:
             oracle: generates inputs and computes expected outputs.
             case: one of the operator's cases, or drawn from its domain.
             seed: seed of the values.
+            shared: names of inputs that are drawn with ``shared_seed`` instead.
+            shared_seed: see ``shared``.
         """
         folder = Path(tempfile.mkdtemp(prefix="drawn-", dir=self._folder))
         try:
             inputs = oracle.inputs(case, seed)
+            if shared:
+                same = oracle.inputs(case, shared_seed)
+                names = [tensor.name for tensor in case.inputs]
+                inputs = [same[at] if name in shared else inputs[at] for at, name in enumerate(names)]
             held = [[stored_array(array) for array in arrays] for arrays in inputs]
             written = _write_arrays(folder, "input", held)
             expected = oracle.expected(case, inputs)

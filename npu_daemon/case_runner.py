@@ -23,6 +23,7 @@ from ascend_gym.core.records import (
     PhaseSeconds,
 )
 from ascend_gym.core.status import Status
+from ascend_gym.suite.domain import CASE_SUFFIX
 from npu_daemon.case_data import CaseData, CaseDataCache
 from npu_daemon.own_values import always_drawn, own_seed
 from npu_daemon.sandbox import CONFINING
@@ -196,7 +197,10 @@ class CaseRunner:
             case: of the request, or drawn from the domain.
             launch: see ``own_seed``.
         """
-        data = self.case_data.draw(self.oracle, case, own_seed(self.request, case, launch))
+        seed, shared = own_seed(self.request, case, launch), self.spec.shared_inputs
+        if case.case_id.endswith(CASE_SUFFIX):
+            shared = ()
+        data = self.case_data.draw(self.oracle, case, seed, shared, self.protocol.input_seed)
         self._drawn.append(data)
         return data
 

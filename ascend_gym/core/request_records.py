@@ -432,6 +432,8 @@ class OpSpec(Record):
             leaves some unread cannot be correct.
         latency_depends_on_values: whether honest kernels do more work for some values than for others, as
             where indices choose what is read.
+        shared_inputs: inputs whose values decide how much work there is, such as lengths of sequences: they are
+            the same for all candidates, so that prices can be compared; those of the domain are not.
         cases: cases; the speedup is the geometric mean over them.
         hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the
@@ -450,6 +452,7 @@ class OpSpec(Record):
     auto_sync: bool
     reads_all_inputs: bool = False
     latency_depends_on_values: bool = Field(default=False, exclude_if=lambda value: not value)
+    shared_inputs: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     cases: tuple[Case, ...] = Field(min_length=1)
     hidden_cases: tuple[Case, ...] = Field(default=(), exclude_if=lambda value: not value)
     baseline: Candidate

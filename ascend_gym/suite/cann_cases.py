@@ -78,6 +78,7 @@ def spec_with_cases(folder: Path, cases: Path, op_id: str, folder_digest: str) -
         auto_sync=build.auto_sync,
         reads_all_inputs=manifest.operator.reads_all_inputs,
         latency_depends_on_values=manifest.operator.latency_depends_on_values,
+        shared_inputs=manifest.operator.shared_inputs,
         cases=manifest.cases(),
         baseline=read_cann_candidate(folder, build),
         folder_digest=folder_digest,

@@ -309,6 +309,7 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         auto_sync=auto_sync,
         reads_all_inputs=operator.reads_all_inputs,
         latency_depends_on_values=operator.latency_depends_on_values,
+        shared_inputs=operator.shared_inputs,
         cases=manifest.cases(),
         baseline=baseline,
         folder_digest=folder_digest(folder),

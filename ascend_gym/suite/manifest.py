@@ -34,6 +34,7 @@ class OperatorSection(_Section):
         reads_all_inputs: false for operators that pick from their inputs, such as gather.
         latency_depends_on_values: true where kernels do more work for some values than for others, as where
             indices choose what is read; every case is then measured on values of the candidate's own.
+        shared_inputs: see ``OpSpec``.
         tiling: main host file relative to the folder; found by rule when left out.
         kernel: main kernel file relative to the folder; found by rule when left out.
         sources: where the sources lie when not beside the manifest: ``cann-ops:CATEGORY/OPERATOR``.
@@ -47,6 +48,7 @@ class OperatorSection(_Section):
     auto_sync: bool = True
     reads_all_inputs: bool = True
     latency_depends_on_values: bool = False
+    shared_inputs: tuple[str, ...] = ()
     tiling: str | None = None
     kernel: str | None = None
     sources: str | None = Field(default=None, pattern=r"^cann-ops:[a-z0-9_]+(/[a-z0-9_]+)+$")

@@ -55,17 +55,17 @@ def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> 
     reference, row = pair.rows(budget)
     assert row.test is not None, "only the reference has none"
     speedups, others = pair.speedups("A", budget), pair.speedups("B", budget)
+    ratios = [relative_speedup([a], [b]).value for a, b in zip(speedups, others, strict=True)]
     rows = [
         {
             "operator": name,
             "one": geometric_mean([ours]).value,
             "other": geometric_mean([theirs]).value,
-            "ratio": relative_speedup([ours], [theirs]).value,
+            "ratio": ratio,
             "speedups": [ours, theirs],
         }
-        for name, ours, theirs in zip(pair.operators, speedups, others, strict=True)
+        for name, ours, theirs, ratio in zip(pair.operators, speedups, others, ratios, strict=True)
     ]
-    ratios = [each["ratio"] for each in rows]
     return {
         "budget": budget,
         "seeds": pair.seeds,

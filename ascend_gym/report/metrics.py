@@ -241,6 +241,7 @@ def _mean_interval(values: Array) -> tuple[float, float] | None:
         skewness = math.fsum((deviations / spread) ** 3) * count / ((count - 1) * (count - 2))
     if abs(skewness) > _LOG_STEP:
         x = skewness / math.sqrt(count)
-        scores.append(tuple(float(3 / x * (np.cbrt(1 + x * (z - x / 6)) - 1)) for z in (t, -t)))
+        high, low = (float(3 / x * (np.cbrt(1 + x * (z - x / 6)) - 1)) for z in (t, -t))
+        scores.append((high, low))
     error = spread / math.sqrt(count)
     return mean - max(high for high, _ in scores) * error, mean - min(low for _, low in scores) * error

@@ -11,7 +11,7 @@ from stored_runs import SPEC, search
 
 from ascend_gym.cli.sweep_plan import jobs_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.leaderboard import leaderboard, paired_comparison
+from ascend_gym.report.leaderboard import leaderboard, leaderboard_table, paired_comparison
 from ascend_gym.report.metrics import paired_test
 from ascend_gym.report.stored_runs import comparison_runs
 from ascend_gym.sweep.merge import import_runs
@@ -81,6 +81,9 @@ def test_the_leaderboard_ranks_methods_and_tells_how_to_repeat_them(store):
         "ascend-gym sweep --op toys --method greedy-rules --seed 0 --seed 1 --budget 4 --chip 910B2 "
         "--model paid --price 1,2"
     )
+    table = leaderboard_table(board)
+    assert [row[0] for row in table.rows] == ["greedy-rules", "best-of-n"]
+    assert table.rows[0][4:7] == ("1/1", "2", "2.500 [-]"), "one operator gives no interval"
     assert leaderboard(store, "toys", [SPEC.op_id, "core/other"])["rows"][0]["complete"] is False
     assert leaderboard(store, "toys", ["core/other"])["rows"] == []
 
@@ -116,5 +119,7 @@ def test_the_commands(store, tmp_path, run):
     assert json.loads(out)["operators"][0]["operator"] == SPEC.op_id
     status, _, said = run("compare", "magic", "best-of-n", "--store", path)
     assert (status, "methods with runs: best-of-n, greedy-rules" in said) == (2, True)
+    status, out, _ = run("leaderboard", "--store", path)
+    assert (status, "Suite core, 95 % intervals" in out) == (0, True)
     status, out, _ = run("leaderboard", "--store", path, "--json")
     assert (status, json.loads(out)["rows"]) == (0, [])  # the toy is of no suite

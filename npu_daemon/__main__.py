@@ -231,12 +231,25 @@ def doctor(
     device: Devices = None,
     toolkit: ToolkitFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="Also collect versions, generated files and a profile of this NPU host, without secrets.",
+        ),
+    ] = None,
 ) -> None:
     """Check this host for the simulator and for real NPUs; exit with 1 if BACKEND cannot work."""
     options = {"backend": backend, "chip": chip, "cann": _cann_options(device, toolkit)}
     settings = daemon_settings(options, environment_settings(), config)
     report = examine(settings)
     typer.echo(report.as_json() if json else report.as_text())
+    if record is not None:
+        from npu_daemon.cann import recording
+
+        written = recording.record(settings, record, report.as_text())
+        typer.echo(f"{len(written)} files in {record}: read them before you send them", err=True)
     sys.exit(0 if report.usable(settings.backend) else EXIT_UNUSABLE)
 
 

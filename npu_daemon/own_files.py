@@ -54,6 +54,13 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
+def private_file(path: Path) -> Path:
+    """Return the path of a file that only this user can read and write, made empty if it is missing."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    return path
+
+
 @dataclass
 class OwnFiles:
     """What this process knows about folders with a manifest; safe for several threads.

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ascend_gym.core.records import EvalResult, PhaseSeconds
 from ascend_gym.core.status import Blame, rule_of
 from npu_daemon.cache_folder import DEFAULT_LIMIT_BYTES, RESULTS_SHARE
+from npu_daemon.own_files import private_file
 
 _BUSY_TIMEOUT_S = 10.0
 _PRUNE_EVERY = 500
@@ -48,7 +49,7 @@ class SqliteResultStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._database = sqlite3.connect(
-            path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            private_file(path), timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")

@@ -216,3 +216,9 @@ def test_a_cache_is_moved_and_its_simulator_repaired(simulator: SimulatorBackend
     assert moved.repairs == {"simulator": 1}
     assert library.stat().st_size == (built / "host" / "libasim_host.so").stat().st_size
     assert json.loads((library.parents[1] / MANIFEST_NAME).read_text())["files"]["asim_price"]
+
+
+def test_others_cannot_read_the_results(host: Host) -> None:
+    host.evaluate(warm=True)
+    modes = {path.name: path.stat().st_mode & 0o077 for path in host.cache.glob(f"{RESULTS_NAME}*")}
+    assert set(modes.values()) == {0}, modes

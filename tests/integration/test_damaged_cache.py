@@ -129,14 +129,17 @@ def test_damage_while_a_candidate_is_evaluated_is_not_its_fault(
     host: Host, pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = host.evaluate(warm=True)
-    evaluate, answers = service_module.evaluate, []
+    evaluate = service_module.evaluate
+    answers: list[EvalResult] = []
+    flipped: list[Path] = []
 
     def damaged_first(*arguments: object, **named: object) -> EvalResult:
         run = SimulatorBackend.run
 
         def run_on_damage(*own: object, **further: object) -> object:
-            if not answers:
-                for path in host.cache.glob(pattern):
+            if not flipped:
+                flipped.extend(host.cache.glob(pattern))
+                for path in flipped:
                     flip(path)
             return run(*own, **further)  # type: ignore[arg-type]
 

@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import json
 import os
-import stat
 import tempfile
 import threading
 from collections import OrderedDict
@@ -28,16 +27,15 @@ from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
 from npu_daemon.cache_folder import entry_lock
+from npu_daemon.own_files import OWN_FILES, Attributes, attributes_of, file_digest, flush
 
 DEFAULT_LIMIT_BYTES = 256 * 2**20
 Outputs = Sequence[Sequence[Array]]
 
 _LIBC = ctypes.CDLL(None)
 _LIBC.memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_CHUNK_BYTES = 1 << 20
 _INDEX_NAME = "index.json"
-_FORMAT = 2  # of an entry; digests were others before
-_Attributes = tuple[int, int, int, int, int]
+_FORMAT = 3  # of an entry; it had no manifest before
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,6 @@ class GuardedFile:
     digest: str
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 hex digest of a file's bytes (processors have instructions for it)."""
-    hasher = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            hasher.update(chunk)
-    return hasher.hexdigest()
-
-
 class UnchangedFiles:
     """Detects changes of files that no run may change.
 
@@ -72,7 +61,7 @@ class UnchangedFiles:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[Path, _Attributes] = {}
+        self._seen: dict[Path, Attributes] = {}
         self._reading: dict[Path, threading.Lock] = {}
 
     def changed(self, files: Iterable[GuardedFile], *, confined: bool) -> Diagnostic | None:
@@ -96,9 +85,16 @@ class UnchangedFiles:
         return None
 
     def note(self, files: Iterable[GuardedFile]) -> None:
-        """Take files as they are now, which this process has just written and digested."""
+        """Take files as they were when this process last wrote them or compared their digests."""
         for file in files:
-            attributes = _attributes(file.path)
+            attributes = OWN_FILES.verified(file.path)
+            if attributes is not None:
+                self._seen[file.path] = attributes
+
+    def note_written(self, files: Iterable[GuardedFile]) -> None:
+        """Take files as they are now, which this process has just written."""
+        for file in files:
+            attributes = attributes_of(file.path)
             if attributes is not None:
                 self._seen[file.path] = attributes
 
@@ -109,7 +105,7 @@ class UnchangedFiles:
             self._reading.pop(file.path, None)
 
     def _is_unchanged(self, file: GuardedFile, *, confined: bool) -> bool:
-        attributes = _attributes(file.path)
+        attributes = attributes_of(file.path)
         if attributes is None:
             return False
         with self._reading.setdefault(file.path, threading.Lock()):  # two threads do not read it both
@@ -119,17 +115,6 @@ class UnchangedFiles:
                 return False
             self._seen[file.path] = attributes
         return True
-
-
-def _attributes(path: Path) -> _Attributes | None:
-    """Return the attributes that every write to a regular file changes; ``None`` if it does not exist."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @dataclass(frozen=True)
@@ -258,15 +243,18 @@ class CaseDataCache:
         """
         entry = self._entry(spec, case, seed, audited)
         with entry_lock(entry, fcntl.LOCK_SH):
-            if (entry / _INDEX_NAME).is_file():
+            if OWN_FILES.use(entry):
                 os.utime(entry)  # or else it may be removed from now on, to make room
-                return _read(entry, case)
+                return self._read(entry, case)
         with entry_lock(entry, fcntl.LOCK_EX):  # others may be generating them: wait
-            if not (entry / _INDEX_NAME).is_file():
+            if not OWN_FILES.use(entry):
+                if entry.exists():
+                    OWN_FILES.note_repair("inputs")
+                    remove_tree(entry)
                 self._generate(entry, oracle, case, seed, audited)
                 self.generated += 1
             os.utime(entry)
-            return _read(entry, case)
+            return self._read(entry, case)
 
     def draw(
         self, oracle: Oracle, case: Case, seed: int, shared: Collection[str] = (), shared_seed: int = 0
@@ -294,7 +282,7 @@ class CaseDataCache:
             remove_tree(folder)
             raise
         files = tuple(_guarded(folder, "input", case.inputs, written))
-        self.unchanged.note(files)
+        self.unchanged.note_written(files)
         return CaseData(
             input_files=tuple(tuple(folder / item["file"] for item in group) for group in written),
             expected=tuple(tuple(arrays) for arrays in expected),
@@ -332,21 +320,17 @@ class CaseDataCache:
                 "insensitive": insensitivities(oracle, case, inputs, expected) if audited else (),
             }
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
-            if _renamed_unless_there(scratch, entry):
-                self.unchanged.note(_read(entry, case).files)
+            OWN_FILES.seal(scratch, final=entry)
+            scratch.rename(entry)
+            flush(self._folder)
         finally:
             remove_tree(scratch)  # gone already after a rename
 
-
-def _renamed_unless_there(source: Path, target: Path) -> bool:
-    """Rename a folder, and return whether it has become the target or another process was faster."""
-    try:
-        source.rename(target)
-    except OSError:
-        if not (target / _INDEX_NAME).is_file():
-            raise
-        return False
-    return True
+    def _read(self, entry: Path, case: Case) -> CaseData:
+        """Return data whose digests were just compared, or were before and have the same attributes."""
+        data = _read(entry, case)
+        self.unchanged.note(data.files)
+        return data
 
 
 def _write_arrays(folder: Path, prefix: str, groups: Sequence[Sequence[Array]]) -> list[list[dict[str, Any]]]:

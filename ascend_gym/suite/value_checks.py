@@ -74,7 +74,9 @@ def _check_rows(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ..
             if math.isfinite(number) and abs(number) > largest and dtype.is_floating:
                 raise ValueError(f"rows: {dtype.value} has no numbers beyond {largest:g}, got {number:g}")
         if row.kind == "ends" and values.kind not in ("uniform", "integers"):
-            raise ValueError(f"rows: 'ends' needs a range with ends, 'uniform' or 'integers', not {values.kind}")
+            raise ValueError(
+                f"rows: 'ends' needs a range with ends, 'uniform' or 'integers', not {values.kind}"
+            )
     for shape in shapes:
         axes = [axis % len(shape) for axis in values.axes if -len(shape) <= axis < len(shape)]
         if shape and len({*axes}) != len(values.axes):

@@ -289,9 +289,10 @@ def suite_audit(
     from ascend_gym.report.console import print_check
     from ascend_gym.report.summary import to_json
     from ascend_gym.suite.audit import audit_case
+    from ascend_gym.suite.mutants import audit_domain
 
     terminal = console()
-    audited, covered = [], []
+    audited, covered, domains = [], [], []
     specs = _chosen(op, op_dir, every, suite, level, category)
     for spec in specs:
         for case in (*spec.cases, *spec.hidden_cases):
@@ -299,15 +300,21 @@ def suite_audit(
             audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
             if not as_json:
                 print_check(terminal, f"{spec.op_id}, case {case.case_id}", complaints)
+        domain = audit_domain(spec, seed)
+        told = {"complaints": list(domain.complaints), "notes": list(domain.notes)}
+        domains.append({"operator": spec.op_id, **told})
+        if not as_json:
+            print_check(terminal, f"{spec.op_id}, domain ({'; '.join(domain.notes)})", domain.complaints)
     for spec, reach in coverages(specs, MeasureProtocol(chip=chip, input_seed=seed)) if coverage else ():
         covered.append({"operator": spec.op_id, **reach.document()})
         if not as_json:
             for line in reach.lines():
                 typer.echo(f"{spec.op_id}, {line}")
     failed = [f"{each['operator']} {each['case_id']}" for each in audited if each["complaints"]]
+    failed += [f"{each['operator']} domain" for each in domains if each["complaints"]]
     message = f"verdicts on {', '.join(failed)} cannot be relied on"
     if as_json:
-        typer.echo(to_json({"passed": not failed, "cases": audited, "coverage": covered}))
+        typer.echo(to_json({"passed": not failed, "cases": audited, "domains": domains, "coverage": covered}))
         if failed:
             note(f"ascend-gym: {message}")
             raise typer.Exit(EXIT_MISUSE)

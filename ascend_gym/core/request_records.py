@@ -411,10 +411,12 @@ class Domain(Record):
     Attributes:
         input: by input; the others are drawn as in the case.
         tolerance: in place of that of the case, by type of output.
+        waived: mutants of the reference that the audit need not tell apart, with the reason of each.
     """
 
     input: tuple[DomainInput, ...] = ()
     tolerance: dict[DType, Tolerance] = {}
+    waived: dict[str, str] = {}
 
 
 class OpSpec(Record):

@@ -221,7 +221,7 @@ def _flat(value: Any) -> Iterator[Any]:
 
 
 def _cell(row: dict[str, str], name: str) -> Any:
-    text = (row.get(name) or "").strip()
+    text = re.sub(r"-?\b(?:inf|nan)\b", "None", (row.get(name) or "").strip())
     return ast.literal_eval(text) if text else None
 
 

@@ -249,7 +249,10 @@ class CaseRunner:
         self.stopwatch.price += time.perf_counter() - started_s
         if isinstance(measured, Failure):
             return _failed_case(case, measured, verdict)
-        told = {"accuracy": _accuracy(verdict), "diagnostics": (*self._without_reference(), *measured.diagnostics, *run.diagnostics)}
+        told = {
+            "accuracy": _accuracy(verdict),
+            "diagnostics": (*self._without_reference(), *measured.diagnostics, *run.diagnostics),
+        }
         return measured.model_copy(update=told)
 
     def _without_reference(self) -> tuple[Diagnostic, ...]:

@@ -229,7 +229,10 @@ def suite_import(
     cann_library: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", exists=True, file_okay=False, help="Checkout of ops-math, ops-nn, ops-transformer or one like them."
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Checkout of ops-math, ops-nn, ops-transformer or one like them.",
         ),
     ] = None,
     op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
@@ -265,7 +268,9 @@ def _import_library(checkout: Path, names: Sequence[str]) -> None:
         typer.echo(f"{name}: {needs or 'ready'}")
 
     suite, index = import_library(checkout, names, told, os.cpu_count() or 1)
-    note(f"{len(index.ready())} of {len(index.operators)} operators of {suite} are ready: ascend-gym suite list --suite {suite}")
+    note(
+        f"{len(index.ready())} of {len(index.operators)} operators of {suite} are ready: ascend-gym suite list --suite {suite}"
+    )
 
 
 @app.command("new")

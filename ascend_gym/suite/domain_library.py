@@ -22,7 +22,9 @@ from ascend_gym.suite.sources import read_source
 
 CHIP = "ascend910b"
 COMMON_FOLDERS = ("common/inc", "common/include")
-LATER_CHIPS_ONLY = "it is for Ascend 950 alone (vector registers, SIMT): this simulator has the chips of the 910B"
+LATER_CHIPS_ONLY = (
+    "it is for Ascend 950 alone (vector registers, SIMT): this simulator has the chips of the 910B"
+)
 
 _BUILD_FILES = ("build.sh", "cmake")
 _SHARED = "shared"
@@ -30,9 +32,13 @@ _COMPILED = (".cpp", ".cc")
 _CALL = re.compile(r"\badd_(?:all_)?modules_sources\s*\(([^)]*)\)")
 _SET = re.compile(r"\bset\s*\(\s*(\w+)\s+([^)]*)\)")
 _CMAKE_COMMENT = re.compile(r"#[^\n]*")
-_KEYWORDS = frozenset({"OPTYPE", "ACLNNTYPE", "DEPENDENCIES", "COMPUTE_UNIT", "TILING_DIR", "DIR", "DISABLE_IN_OPP"})
+_KEYWORDS = frozenset(
+    {"OPTYPE", "ACLNNTYPE", "DEPENDENCIES", "COMPUTE_UNIT", "TILING_DIR", "DIR", "DISABLE_IN_OPP"}
+)
 _CONFIG = re.compile(r'AddConfig\(\s*"(\w+)"\s*(?:,\s*(\w+))?')
-_OP_FILE = re.compile(r'(\w+)?((?:\s*\.\s*\w+\((?:[^()]|\([^()]*\))*\))*?)\s*\.\s*ExtendCfgInfo\(\s*"opFile\.value"\s*,\s*"([^"]+)"')
+_OP_FILE = re.compile(
+    r'(\w+)?((?:\s*\.\s*\w+\((?:[^()]|\([^()]*\))*\))*?)\s*\.\s*ExtendCfgInfo\(\s*"opFile\.value"\s*,\s*"([^"]+)"'
+)
 _OP_TYPE = re.compile(r"\bOP_ADD\s*\(\s*(\w+)")
 _SIBLING = re.compile(r"^(?:\.\./)+(\w+)/(.+)$")
 
@@ -67,7 +73,9 @@ def library_root(folder: Path) -> Path | None:
 
 
 def _is_root(place: Path) -> bool:
-    return any((place / each).is_dir() for each in COMMON_FOLDERS) and all((place / each).exists() for each in _BUILD_FILES)
+    return any((place / each).is_dir() for each in COMMON_FOLDERS) and all(
+        (place / each).exists() for each in _BUILD_FILES
+    )
 
 
 def operator_folders(root: Path) -> dict[str, Path]:
@@ -82,7 +90,9 @@ def operator_folders(root: Path) -> dict[str, Path]:
             f"and {' or '.join(COMMON_FOLDERS)}"
         )
     found: dict[str, Path] = {}
-    for host in sorted({*root.glob("*/*/op_host"), *root.glob("experimental/*/*/op_host"), *root.glob("*/*/*/op_host")}):
+    for host in sorted(
+        {*root.glob("*/*/op_host"), *root.glob("experimental/*/*/op_host"), *root.glob("*/*/*/op_host")}
+    ):
         folder = host.parent
         if not folder.resolve().is_relative_to(root.resolve()) or not any(folder.glob("op_kernel/*.cpp")):
             continue
@@ -107,24 +117,32 @@ def read_library_operator(folder: Path, root: Path) -> LibraryOperator:
     definitions = sorted(path for path in (folder / "op_host").glob("*_def*") if path.suffix in _COMPILED)
     registering = [path for path in definitions if _OP_TYPE.search(without_comments(read_source(path)))]
     if not registering:
-        raise OperatorFormatError(f"{folder / 'op_host'}: no *_def*.cpp with OP_ADD(...): nothing defines the operator")
+        raise OperatorFormatError(
+            f"{folder / 'op_host'}: no *_def*.cpp with OP_ADD(...): nothing defines the operator"
+        )
     text = without_comments(read_source(registering[0]))
     configs = dict(_CONFIG.findall(text))
     if CHIP not in configs:
         listed = ", ".join(sorted(configs)) or "no chip"
-        reason = LATER_CHIPS_ONLY if configs and all(each.startswith("ascend9") and each[6:9] == "950" for each in configs) else (
-            f"it is configured for {listed} and not for {CHIP}"
+        reason = (
+            LATER_CHIPS_ONLY
+            if configs and all(each.startswith("ascend9") and each[6:9] == "950" for each in configs)
+            else (f"it is configured for {listed} and not for {CHIP}")
         )
         raise OperatorFormatError(f"{registering[0]}: {reason}")
     op_type = _OP_TYPE.search(text)
     assert op_type is not None
     kernel = f"op_kernel/{_kernel_file(text, configs[CHIP]) or folder.name}.cpp"
     if not (folder / kernel).is_file():
-        entries = [path for path in sorted((folder / "op_kernel").glob("*.cpp")) if "__global__" in read_source(path)]
+        entries = [
+            path for path in sorted((folder / "op_kernel").glob("*.cpp")) if "__global__" in read_source(path)
+        ]
         usable = [path for path in entries if not path.stem.endswith("_apt")]
         if len(usable) != 1:
-            raise OperatorFormatError(f"{folder}: no kernel source for {CHIP}: {kernel} is not there" + (
-                f"; {LATER_CHIPS_ONLY}" if entries and not usable else ""))
+            raise OperatorFormatError(
+                f"{folder}: no kernel source for {CHIP}: {kernel} is not there"
+                + (f"; {LATER_CHIPS_ONLY}" if entries and not usable else "")
+            )
         kernel = usable[0].relative_to(folder).as_posix()
     return LibraryOperator(root, folder, frozenset(configs), op_type[1], kernel)
 
@@ -147,7 +165,9 @@ def tiling_sources(folder: Path) -> list[Path]:
     tiling_dir = dict(zip(units, dirs, strict=False)).get(CHIP)
     if tiling_dir:
         places.append(host / tiling_dir)
-    listed = [path for place in places for path in sorted(place.glob("*_tiling*")) if path.suffix in _COMPILED]
+    listed = [
+        path for place in places for path in sorted(place.glob("*_tiling*")) if path.suffix in _COMPILED
+    ]
     nested = [path for path in sorted((host / "op_tiling").rglob("*")) if path.suffix in _COMPILED]
     return list(dict.fromkeys([*listed, *nested]))
 
@@ -156,14 +176,20 @@ def _registered_elsewhere(operator: LibraryOperator) -> list[Path]:
     """Return the tiling source of the category that registers an operator without one of its own."""
     registers = re.compile(rf"\bIMPL_OP_OPTILING\s*\(\s*{operator.op_type}\s*\)")
     sources = sorted(operator.folder.parent.glob("*/op_host/**/*tiling*.cpp"))
-    return [path for path in sources if "arch35" not in path.parts and registers.search(read_source(path))][:1]
+    return [path for path in sources if "arch35" not in path.parts and registers.search(read_source(path))][
+        :1
+    ]
 
 
 @lru_cache(maxsize=256)
 def _shared_by(category: Path) -> tuple[str, ...]:
     """Return the folders of a category that its operators share: those with sources and no definition."""
     return tuple(
-        sorted(path.name for path in category.iterdir() if path.is_dir() and not any(path.glob("op_host/*_def.cpp")))
+        sorted(
+            path.name
+            for path in category.iterdir()
+            if path.is_dir() and not any(path.glob("op_host/*_def.cpp"))
+        )
     )
 
 
@@ -183,7 +209,9 @@ def _settings(folder: Path) -> dict[str, list[str]]:
                     lists.setdefault(keyword, [])
                 elif keyword:
                     named = re.fullmatch(r"\$\{(\w+)\}", word)
-                    lists[keyword] += [each.strip('"') for each in (variables.get(named[1], []) if named else [word])]
+                    lists[keyword] += [
+                        each.strip('"') for each in (variables.get(named[1], []) if named else [word])
+                    ]
     return lists
 
 
@@ -230,7 +258,14 @@ class _Closure:
     def __init__(self, folder: Path, root: Path, side: str) -> None:
         self._folder, self._root, self._side = folder, root, side
         common = [root / each for each in COMMON_FOLDERS if (root / each).is_dir()]
-        self._search = [folder / side, folder, folder.parent, *common, *(place / side for place in common), root]
+        self._search = [
+            folder / side,
+            folder,
+            folder.parent,
+            *common,
+            *(place / side for place in common),
+            root,
+        ]
         beside = [*_settings(folder).get("DEPENDENCIES", []), *_shared_by(folder.parent)]
         self._search += [folder.parent / each / side for each in beside]
         self._found: dict[str, SourceFile] = {}
@@ -295,13 +330,21 @@ class _Closure:
         if header.is_relative_to(self._folder):
             return []
         beside = [header.with_suffix(suffix) for suffix in _COMPILED]
-        shared = [self._root / "common" / "src" / "op_host" / f"{header.stem}{suffix}" for suffix in _COMPILED]
-        return [path.resolve() for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts]
+        shared = [
+            self._root / "common" / "src" / "op_host" / f"{header.stem}{suffix}" for suffix in _COMPILED
+        ]
+        return [
+            path.resolve() for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts
+        ]
 
 
 @lru_cache(maxsize=4096)
 def _folders_named(root: Path, name: str, near: Path) -> tuple[Path, ...]:
     """Return the operator folders of a name, the nearest first: siblings, then those of other categories."""
-    found = [path for pattern in (name, f"*/{name}", f"experimental/*/{name}", f"*/*/{name}") for path in root.glob(pattern)]
+    found = [
+        path
+        for pattern in (name, f"*/{name}", f"experimental/*/{name}", f"*/*/{name}")
+        for path in root.glob(pattern)
+    ]
     near_first = sorted(dict.fromkeys(found), key=lambda path: (path.parent != near.parent, path.as_posix()))
     return tuple(path for path in near_first if path.is_dir())

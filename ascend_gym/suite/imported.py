@@ -42,7 +42,14 @@ _FOLDER = "imported"
 _VERSION = 2  # of what the importer writes for the same example
 _READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
 _LIBRARY_VERSION = 1  # likewise, of an operator of a library
-_LIBRARY_READ = ("op_host/*_def*", "op_host/CMakeLists.txt", "tests/assets/*.py", "tests/st/**/*", "examples/**/*.cpp", "CMakeLists.txt")
+_LIBRARY_READ = (
+    "op_host/*_def*",
+    "op_host/CMakeLists.txt",
+    "tests/assets/*.py",
+    "tests/st/**/*",
+    "examples/**/*.cpp",
+    "CMakeLists.txt",
+)
 _PACKAGES = ("torch", "tensorflow")  # that a reference may need
 
 
@@ -113,7 +120,9 @@ def select_operators(checkout: Path, names: Iterable[str]) -> dict[str, Path]:
 
 
 def _index_path(suite: str) -> Path:
-    return cache_root() / (f"{IMPORTED_SUITE}.json" if suite == IMPORTED_SUITE else f"{_LIBRARIES}/{suite}.json")
+    return cache_root() / (
+        f"{IMPORTED_SUITE}.json" if suite == IMPORTED_SUITE else f"{_LIBRARIES}/{suite}.json"
+    )
 
 
 def library_suites() -> list[str]:
@@ -162,7 +171,13 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
 def library_key(folder: Path) -> str:
     """Return what says that an operator of a library would be imported as before: its files, and the packages at hand."""
     at_hand = [name for name in _PACKAGES if importlib.util.find_spec(name) is not None]
-    return digest_of("library operator", _LIBRARY_VERSION, at_hand, folder.parts[-2:], digest_of_tree(folder, _LIBRARY_READ))
+    return digest_of(
+        "library operator",
+        _LIBRARY_VERSION,
+        at_hand,
+        folder.parts[-2:],
+        digest_of_tree(folder, _LIBRARY_READ),
+    )
 
 
 def import_library(
@@ -195,14 +210,20 @@ def import_library(
         try:
             key = library_key(folder)
             before = known.get(name)
-            if before is not None and before.key == key and (before.needs or (imported_place(folder) / MANIFEST_NAME).is_file()):
+            if (
+                before is not None
+                and before.key == key
+                and (before.needs or (imported_place(folder) / MANIFEST_NAME).is_file())
+            ):
                 return before
             read_library_operator(folder, root)
             imported_example(folder)
             return ImportedOperator(folder=place, key=key)
         except (OperatorFormatError, InfrastructureError) as error:
             said = " ".join(str(error).removeprefix(f"{folder}: ").replace(f"{folder}/", "").split())
-            return ImportedOperator(folder=place, needs=said, key=key if isinstance(error, OperatorFormatError) else "")
+            return ImportedOperator(
+                folder=place, needs=said, key=key if isinstance(error, OperatorFormatError) else ""
+            )
 
     added = {}
     with ThreadPoolExecutor(processes) as pool:

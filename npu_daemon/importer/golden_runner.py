@@ -66,14 +66,22 @@ def called(function, inputs, attributes, context):
         inputs = inputs[: len(places)]
     positional = {each.name for each in places[: len(inputs)]}
     keywords = {**context, **attributes}
-    keywords = {name: value for name, value in keywords.items() if (takes_all or name in names) and name not in positional}
+    keywords = {
+        name: value
+        for name, value in keywords.items()
+        if (takes_all or name in names) and name not in positional
+    }
     return function(*inputs, **keywords)
 
 
 def answer(module, operator, call):
     """Return what one call gives."""
     inputs = [
-        None if file is None else [loaded(each, dtype) for each in file] if isinstance(file, list) else loaded(file, dtype)
+        None
+        if file is None
+        else [loaded(each, dtype) for each in file]
+        if isinstance(file, list)
+        else loaded(file, dtype)
         for file, dtype in zip(call["inputs"], call["dtypes"], strict=True)
     ]
     target = Path(call["target"])
@@ -82,10 +90,18 @@ def answer(module, operator, call):
     if drawn is not None:
         given = called(drawn, inputs, call["attributes"], call["context"])
         inputs = list(given) if isinstance(given, (list, tuple)) else [given]
-        changed = [None if each is None or isinstance(each, list) else stored(target / f"in{i}.npy", each)["file"] for i, each in enumerate(inputs)]
-    kept = [None if each is None else [one.copy() for one in each] if isinstance(each, list) else each.copy() for each in inputs]
+        changed = [
+            None if each is None or isinstance(each, list) else stored(target / f"in{i}.npy", each)["file"]
+            for i, each in enumerate(inputs)
+        ]
+    kept = [
+        None if each is None else [one.copy() for one in each] if isinstance(each, list) else each.copy()
+        for each in inputs
+    ]
     with np.errstate(all="ignore"):
-        result = called(function_of(module, "__golden__", operator), kept, call["attributes"], call["context"])
+        result = called(
+            function_of(module, "__golden__", operator), kept, call["attributes"], call["context"]
+        )
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
     rows = []
     for number, output in enumerate(outputs):

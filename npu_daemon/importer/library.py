@@ -81,7 +81,9 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
     proposed = proposals(operator.folder, definition, notes.append)
     if not proposed:
         told = f"; {notes[0]}" if notes else ""
-        raise OperatorFormatError(f"{folder}: no case: its tests and examples say none that the 910B supports{told}")
+        raise OperatorFormatError(
+            f"{folder}: no case: its tests and examples say none that the 910B supports{told}"
+        )
     script = operator.folder / "tests" / "assets" / "golden.py"
     found: list[_Found] = []
     lacking = "its authors left no golden.py"
@@ -116,7 +118,9 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
         cases.append((each.case, entries))
     kept = list(dict.fromkeys([*([f"no reference: {lacking}"] if baseline else []), *notes]))
     target.mkdir(parents=True, exist_ok=True)
-    (target / "op.toml").write_text(manifest_text(operator_table, _tolerances(found), cases, kept[:40]), encoding="utf-8")
+    (target / "op.toml").write_text(
+        manifest_text(operator_table, _tolerances(found), cases, kept[:40]), encoding="utf-8"
+    )
 
 
 def _entries(at: Path, side: str, tensors: Sequence[TensorSpec], sets: Sets) -> list[str]:
@@ -151,7 +155,9 @@ def _drawn(tensor: ProposedTensor, rng: np.random.Generator) -> list[Array]:
     arrays = []
     for shape in tensor.shapes:
         if dtype is DType.COMPLEX64:
-            drawn: Array = (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(np.complex64)
+            drawn: Array = (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(
+                np.complex64
+            )
         elif dtype.is_floating:
             drawn = rng.uniform(low, high, shape).astype(numpy_dtype(dtype))
         elif dtype is DType.BOOL:
@@ -159,7 +165,9 @@ def _drawn(tensor: ProposedTensor, rng: np.random.Generator) -> list[Array]:
         else:
             limits = (-8, 7) if dtype is DType.INT4 else _limits(numpy_dtype(dtype))
             bounds = max(int(low), limits[0]), min(int(high), limits[1])
-            drawn = rng.integers(bounds[0], max(bounds[1], bounds[0]), shape, endpoint=True).astype(numpy_dtype(dtype))
+            drawn = rng.integers(bounds[0], max(bounds[1], bounds[0]), shape, endpoint=True).astype(
+                numpy_dtype(dtype)
+            )
         arrays.append(drawn)
     return arrays
 
@@ -182,7 +190,10 @@ def _with_golden(
     if not _FUNCTION.search(text):
         raise OperatorFormatError("tests/assets/golden.py: no __golden__ table")
     for module in ("torch", "tensorflow"):
-        if re.search(rf"^\s*(?:import|from) {module}\b", text, re.MULTILINE) and importlib.util.find_spec(module) is None:
+        if (
+            re.search(rf"^\s*(?:import|from) {module}\b", text, re.MULTILINE)
+            and importlib.util.find_spec(module) is None
+        ):
             only = re.search(rf"^(?:import|from) {module}\b", text, re.MULTILINE)
             if only:
                 raise OperatorFormatError(f"its golden.py needs {module} (pip install {module})")
@@ -209,7 +220,9 @@ def _with_golden(
         remove_tree(scratch)
 
 
-def _call(scratch: Path, name: str, definition: OperatorDef, proposal: Proposal, arrays: list[list[Array]]) -> dict[str, Any]:
+def _call(
+    scratch: Path, name: str, definition: OperatorDef, proposal: Proposal, arrays: list[list[Array]]
+) -> dict[str, Any]:
     """Write the inputs of one call of golden.py; return the call."""
     folder = scratch / name
     folder.mkdir()
@@ -221,8 +234,10 @@ def _call(scratch: Path, name: str, definition: OperatorDef, proposal: Proposal,
         files.append(None if not paths else paths if parameter.dynamic else paths[0])
     dtypes = [None if each.dtype is None else each.dtype.value for each in proposal.inputs]
     out = [None if each is None else each.value for each in output_dtypes(definition, proposal)]
-    shapes = [None if each.shapes is None else each.shapes if parameter.dynamic else each.shapes[0]
-              for parameter, each in zip(definition.inputs, proposal.inputs, strict=True)]
+    shapes = [
+        None if each.shapes is None else each.shapes if parameter.dynamic else each.shapes[0]
+        for parameter, each in zip(definition.inputs, proposal.inputs, strict=True)
+    ]
     out_shapes = [None if each.shapes is None else each.shapes[0] for each in proposal.outputs]
     context = {
         "input_dtypes": dtypes, "output_dtypes": out, "input_shapes": shapes, "input_ori_shapes": shapes,
@@ -233,7 +248,13 @@ def _call(scratch: Path, name: str, definition: OperatorDef, proposal: Proposal,
         "attributes": proposal.attributes,
         "input_data_ranges": [None if each.low is None else [each.low, each.high] for each in proposal.inputs],
     }  # fmt: skip
-    return {"inputs": files, "dtypes": dtypes, "attributes": proposal.attributes, "context": context, "target": str(folder)}
+    return {
+        "inputs": files,
+        "dtypes": dtypes,
+        "attributes": proposal.attributes,
+        "context": context,
+        "target": str(folder),
+    }
 
 
 def _run_golden(script: Path, operator: LibraryOperator, scratch: Path) -> list[dict[str, Any]]:
@@ -242,7 +263,11 @@ def _run_golden(script: Path, operator: LibraryOperator, scratch: Path) -> list[
         cwd=scratch,
         wall_s=_GOLDEN_TIMEOUT_S,
         readable=[*python_folders(), script.parent, _RUNNER],
-        env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "OMP_NUM_THREADS": "1"},
+        env={
+            "PATH": os.defpath,
+            "PYTHONPATH": os.pathsep.join(each for each in sys.path if each),
+            "OMP_NUM_THREADS": "1",
+        },
     )
     rows = []
     for line in done.stdout.decode("utf-8", "replace").splitlines():
@@ -253,7 +278,9 @@ def _run_golden(script: Path, operator: LibraryOperator, scratch: Path) -> list[
     if rows and "fatal" in rows[0]:
         missing = re.search(r"No module named '(\w+)", rows[0]["fatal"])
         raise OperatorFormatError(
-            f"its golden.py needs {missing[1]} (pip install {missing[1]})" if missing else f"tests/assets/golden.py: {rows[0]['fatal']}"
+            f"its golden.py needs {missing[1]} (pip install {missing[1]})"
+            if missing
+            else f"tests/assets/golden.py: {rows[0]['fatal']}"
         )
     if not rows:
         how = "did not finish in time" if done.timed_out else "ended without an answer"
@@ -283,32 +310,46 @@ def _answered(
                 own = inputs[variant][place][0]
                 changed = np.load(file)
                 if changed.shape != own.shape:
-                    raise OperatorFormatError(f"__input__ of golden.py gives {definition.inputs[place].name} the shape {changed.shape}")
+                    raise OperatorFormatError(
+                        f"__input__ of golden.py gives {definition.inputs[place].name} the shape {changed.shape}"
+                    )
                 inputs[variant][place] = [changed.astype(own.dtype)]
     tensors = []
-    for place, (parameter, dtype) in enumerate(zip(definition.outputs, output_dtypes(definition, proposal), strict=True)):
+    for place, (parameter, dtype) in enumerate(
+        zip(definition.outputs, output_dtypes(definition, proposal), strict=True)
+    ):
         arrays = outputs[0][place]
         said = proposal.outputs[place] if place < len(proposal.outputs) else None
         if not arrays:
             if said is None or said.shapes is None or dtype is None:
                 if parameter.optional:
                     continue
-                raise OperatorFormatError(f"golden.py gives no output {parameter.name}, and nothing says its shape")
-            tensors.append(TensorSpec(name=parameter.name, dtype=dtype, shapes=said.shapes, dynamic=parameter.dynamic, open=True))
+                raise OperatorFormatError(
+                    f"golden.py gives no output {parameter.name}, and nothing says its shape"
+                )
+            tensors.append(
+                TensorSpec(
+                    name=parameter.name, dtype=dtype, shapes=said.shapes, dynamic=parameter.dynamic, open=True
+                )
+            )
             continue
         if dtype is None:
             raise OperatorFormatError(f"output {parameter.name} has a type that cases cannot hold")
         shapes = tuple(array.shape for array in arrays)
         if said is not None and said.shapes is not None and said.shapes != shapes:
             if [np.prod(each) for each in said.shapes] != [array.size for array in arrays]:
-                raise OperatorFormatError(f"golden.py gives {parameter.name} the shape {shapes}, the case says {said.shapes}")
+                raise OperatorFormatError(
+                    f"golden.py gives {parameter.name} the shape {shapes}, the case says {said.shapes}"
+                )
             shapes = said.shapes
             for row in outputs:
                 row[place] = [array.reshape(shape) for array, shape in zip(row[place], shapes, strict=True)]
         tensors.append(TensorSpec(name=parameter.name, dtype=dtype, shapes=shapes, dynamic=parameter.dynamic))
     case = _case(definition, proposal, tuple(tensors), number)
     given = {each.name for each in tensors}
-    kept = [[row[place] for place, each in enumerate(definition.outputs) if each.name in given] for row in outputs]
+    kept = [
+        [row[place] for place, each in enumerate(definition.outputs) if each.name in given] for row in outputs
+    ]
     return _Found(case, proposal, inputs, kept)
 
 
@@ -318,10 +359,17 @@ def _outputs(definition: OperatorDef, proposal: Proposal, rows: Sequence[Any]) -
     Raises:
         OperatorFormatError: golden.py gives more, or something that is no output.
     """
-    if len(definition.outputs) == 1 and definition.outputs[0].dynamic and all(row and len(row) == 1 for row in rows) and len(rows) > 1:
+    if (
+        len(definition.outputs) == 1
+        and definition.outputs[0].dynamic
+        and all(row and len(row) == 1 for row in rows)
+        and len(rows) > 1
+    ):
         rows = [[each for row in rows for each in row]]
     if len(rows) > len(definition.outputs):
-        raise OperatorFormatError(f"golden.py gives {len(rows)} outputs, the definition has {len(definition.outputs)}")
+        raise OperatorFormatError(
+            f"golden.py gives {len(rows)} outputs, the definition has {len(definition.outputs)}"
+        )
     arrays = [[np.load(each["file"]) for each in row] if row else [] for row in rows]
     found = arrays + [[] for _ in definition.outputs[len(arrays) :]]
     for place, dtype in enumerate(output_dtypes(definition, proposal)):
@@ -340,7 +388,8 @@ def _case(definition: OperatorDef, proposal: Proposal, outputs: tuple[TensorSpec
         inputs=tuple(
             TensorSpec(
                 name=parameter.name,
-                dtype=tensor.dtype or next((each for each in parameter.dtypes if each is not None), DType.FLOAT32),
+                dtype=tensor.dtype
+                or next((each for each in parameter.dtypes if each is not None), DType.FLOAT32),
                 shapes=tensor.shapes if tensor.shapes is not None else ((1,),),
                 dynamic=parameter.dynamic,
                 optional_absent=tensor.shapes is None,
@@ -371,7 +420,11 @@ def _without_golden(definition: OperatorDef, proposed: Sequence[Proposal], note:
                     continue
                 if said.shapes is None or dtype is None:
                     raise OperatorFormatError(f"nothing says the shape or type of output {parameter.name}")
-                tensors.append(TensorSpec(name=parameter.name, dtype=dtype, shapes=said.shapes, dynamic=parameter.dynamic))
+                tensors.append(
+                    TensorSpec(
+                        name=parameter.name, dtype=dtype, shapes=said.shapes, dynamic=parameter.dynamic
+                    )
+                )
             case = _case(definition, each, tuple(tensors), len(found))
         except (OperatorFormatError, ValidationError, ValueError) as error:
             note(f"{each.where}: {reason_of(error) if isinstance(error, ValidationError) else error}")
@@ -388,9 +441,17 @@ def _same_shapes(definition: OperatorDef, proposal: Proposal) -> Proposal:
     shapes = {each.shapes for each in proposal.inputs if each.shapes is not None}
     lists = {each for each in shapes if each != ((1,),)} or shapes
     if len(lists) != 1:
-        return Proposal(proposal.where, proposal.inputs, tuple(ProposedTensor(None, None) for _ in definition.outputs), proposal.attributes)
+        return Proposal(
+            proposal.where,
+            proposal.inputs,
+            tuple(ProposedTensor(None, None) for _ in definition.outputs),
+            proposal.attributes,
+        )
     return Proposal(
-        proposal.where, proposal.inputs, tuple(ProposedTensor(next(iter(lists)), None) for _ in definition.outputs), proposal.attributes
+        proposal.where,
+        proposal.inputs,
+        tuple(ProposedTensor(next(iter(lists)), None) for _ in definition.outputs),
+        proposal.attributes,
     )
 
 

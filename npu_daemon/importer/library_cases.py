@@ -26,8 +26,8 @@ from npu_daemon.importer.record import CallArgument, record_call, recorder_progr
 Shapes = tuple[tuple[int, ...], ...]
 Note = Callable[[str], None]
 
-MAX_CASE_BYTES = 24 << 20  # of all tensors of a case, which is also written to disk
-_GOOD_BYTES = (512 << 10, 12 << 20)  # outside, launches or memory weigh most
+MAX_CASE_BYTES = 12 << 20  # of all tensors of a case, which is also written to disk
+_GOOD_BYTES = (256 << 10, 3 << 20)  # outside, launches or memory weigh most
 _MAX_ROWS = 400  # of one file
 _DTYPES = {
     "float16": DType.FLOAT16, "fp16": DType.FLOAT16, "half": DType.FLOAT16,
@@ -76,7 +76,11 @@ class Proposal:
     @property
     def size_bytes(self) -> int:
         """Bytes of all tensors."""
-        tensors = [each for each in (*self.inputs, *self.outputs) if each.shapes is not None and each.dtype is not None]
+        tensors = [
+            each
+            for each in (*self.inputs, *self.outputs)
+            if each.shapes is not None and each.dtype is not None
+        ]
         return sum(sum(map(math.prod, each.shapes or ())) * _element_bytes(each.dtype) for each in tensors)
 
     @property
@@ -132,7 +136,9 @@ def _fits(proposal: Proposal, definition: OperatorDef, note: Note) -> bool:
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
     for column in range(columns):
         if all(
-            tensor.dtype is None or not parameter.dtypes or parameter.dtypes[min(column, len(parameter.dtypes) - 1)] == tensor.dtype
+            tensor.dtype is None
+            or not parameter.dtypes
+            or parameter.dtypes[min(column, len(parameter.dtypes) - 1)] == tensor.dtype
             for parameter, tensor in zip(definition.inputs, proposal.inputs, strict=True)
         ):
             return True
@@ -144,12 +150,21 @@ def output_dtypes(definition: OperatorDef, proposal: Proposal) -> list[DType | N
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
     for column in range(columns):
         if all(
-            tensor.dtype is None or not parameter.dtypes or parameter.dtypes[min(column, len(parameter.dtypes) - 1)] == tensor.dtype
+            tensor.dtype is None
+            or not parameter.dtypes
+            or parameter.dtypes[min(column, len(parameter.dtypes) - 1)] == tensor.dtype
             for parameter, tensor in zip(definition.inputs, proposal.inputs, strict=True)
         ):
-            own = [parameter.dtypes[min(column, len(parameter.dtypes) - 1)] if parameter.dtypes else None for parameter in definition.outputs]
+            own = [
+                parameter.dtypes[min(column, len(parameter.dtypes) - 1)] if parameter.dtypes else None
+                for parameter in definition.outputs
+            ]
             said = [each.dtype for each in proposal.outputs] or own
-            return [mine if mine is not None else theirs for mine, theirs in zip(own, said, strict=False)] if len(said) == len(own) else own
+            return (
+                [mine if mine is not None else theirs for mine, theirs in zip(own, said, strict=False)]
+                if len(said) == len(own)
+                else own
+            )
     return [None for _ in definition.outputs]
 
 
@@ -185,24 +200,44 @@ def _from_csv(folder: Path, definition: OperatorDef, note: Note) -> Iterator[Pro
 
 def _csv_row(row: dict[str, str], definition: OperatorDef, where: str) -> Proposal | None:
     chips = row.get("soc_series") or ""
-    if (row.get("is_enabled") or "1").strip().lower() in ("0", "false") or (chips.strip("() ") and "910B" not in chips):
+    if (row.get("is_enabled") or "1").strip().lower() in ("0", "false") or (
+        chips.strip("() ") and "910B" not in chips
+    ):
         return None
     shapes, dtypes = _cell(row, "input_ori_shapes") or _cell(row, "input_shapes"), _cell(row, "input_dtypes")
     if _cell(row, "input_shapes") is not None:
         shapes = _cell(row, "input_shapes")
     ranges = _cell(row, "input_data_ranges") or ()
     inputs = _tensors(definition.inputs, shapes, dtypes, ranges, "input")
-    outputs = _tensors(definition.outputs, _cell(row, "output_shapes"), _cell(row, "output_dtypes"), (), "output") if row.get(
-        "output_shapes") and row.get("output_dtypes") else ()
+    outputs = (
+        _tensors(definition.outputs, _cell(row, "output_shapes"), _cell(row, "output_dtypes"), (), "output")
+        if row.get("output_shapes") and row.get("output_dtypes")
+        else ()
+    )
     given = _cell(row, "attributes") or {}
     if not isinstance(given, dict):
         raise ValueError(f"attributes: expected a dictionary, got {row['attributes'][:60]!r}")
     bounds = _cell(row, "precision_tolerances") or ()
-    tolerances = tuple((float(each[0]), float(each[1])) for each in bounds if isinstance(each, tuple) and len(each) == 2
-                       and all(isinstance(one, (int, float)) for one in each))
+    tolerances = tuple(
+        (float(each[0]), float(each[1]))
+        for each in bounds
+        if isinstance(each, tuple) and len(each) == 2 and all(isinstance(one, (int, float)) for one in each)
+    )
     atol = row.get("absolute_precision") or ""
-    formats = tuple(str(each) for each in _flat((_cell(row, "input_formats") or (), _cell(row, "output_formats") or ())) if each)
-    return Proposal(where, inputs, outputs, attributes_of(definition.attributes, given), tolerances, float(atol) if _is_number(atol) else 0.0, formats)
+    formats = tuple(
+        str(each)
+        for each in _flat((_cell(row, "input_formats") or (), _cell(row, "output_formats") or ()))
+        if each
+    )
+    return Proposal(
+        where,
+        inputs,
+        outputs,
+        attributes_of(definition.attributes, given),
+        tolerances,
+        float(atol) if _is_number(atol) else 0.0,
+        formats,
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -251,13 +286,15 @@ def _tensors(
         name = next(iter(_flat(dtypes[number])))
         if name not in _DTYPES:
             raise ValueError(f"{what} {parameter.name} has the type {name!r}, which cases cannot hold")
-        lists = tuple(shape) if parameter.dynamic and (not shape or isinstance(shape[0], (tuple, list))) else (shape,)
+        lists = (
+            tuple(shape)
+            if parameter.dynamic and (not shape or isinstance(shape[0], (tuple, list)))
+            else (shape,)
+        )
         if any(not all(isinstance(extent, int) and extent >= 0 for extent in each) for each in lists):
             raise ValueError(f"{what} {parameter.name}: shape {shape!r}")
         found.append(
-            ProposedTensor(
-                tuple(tuple(each) for each in lists), _DTYPES[name], _number(low), _number(high)
-            )
+            ProposedTensor(tuple(tuple(each) for each in lists), _DTYPES[name], _number(low), _number(high))
         )
     return tuple(found)
 
@@ -349,7 +386,9 @@ def _json_tensor(group: Sequence[dict[str, Any]], name: str) -> ProposedTensor:
     span = first.get("range_values")
     if isinstance(span, list) and span and isinstance(span[0], list):
         span = span[0]
-    low, high = (_number(span[0]), _number(span[1])) if isinstance(span, list) and len(span) == 2 else (None, None)
+    low, high = (
+        (_number(span[0]), _number(span[1])) if isinstance(span, list) and len(span) == 2 else (None, None)
+    )
     shapes = tuple(tuple(int(extent) for extent in each["shape"]) for each in group)
     return ProposedTensor(shapes, dtype, low, high)
 
@@ -375,10 +414,14 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
             remove_tree(scratch)
 
 
-def _recorded(definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str) -> Proposal:
+def _recorded(
+    definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str
+) -> Proposal:
     binding = bind(definition, arguments, function)
     values = {
-        name: arguments[position].value for name, position in binding.attributes.items() if arguments[position].value is not None
+        name: arguments[position].value
+        for name, position in binding.attributes.items()
+        if arguments[position].value is not None
     }
     return Proposal(
         where,
@@ -399,5 +442,7 @@ def _recorded_tensor(argument: CallArgument) -> ProposedTensor:
     if argument.kind in ("scalar", "scalars"):
         return ProposedTensor(((len(argument.tensors),),), argument.tensors[0].dtype, 1.0, 2.0)
     values = argument.value if isinstance(argument.value, list) else [argument.value]
-    dtype = {"ints": DType.INT64, "int": DType.INT64, "bools": DType.BOOL, "bool": DType.BOOL}.get(argument.kind, DType.FLOAT32)
+    dtype = {"ints": DType.INT64, "int": DType.INT64, "bools": DType.BOOL, "bool": DType.BOOL}.get(
+        argument.kind, DType.FLOAT32
+    )
     return ProposedTensor(((len(values),),), dtype, values=tuple(values))

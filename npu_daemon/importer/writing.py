@@ -134,7 +134,11 @@ def manifest_text(
         notes: what the importer left out and why, as comments.
     """
     lines = [f"# {' '.join(note.split())}" for note in notes]
-    lines += [f"format = {FORMAT}", "\n[operator]", *(f"{key} = {_value(value)}" for key, value in operator.items())]
+    lines += [
+        f"format = {FORMAT}",
+        "\n[operator]",
+        *(f"{key} = {_value(value)}" for key, value in operator.items()),
+    ]
     for dtype, tolerance in tolerances.items():
         lines.append(f"\n[tolerance.{dtype.value}]")
         lines += [f"{key} = {_value(value)}" for key, value in tolerance.model_dump().items()]

@@ -16,6 +16,10 @@
 namespace Ops {
 namespace Base {
 
+// A name that may be missing.
+inline const char *GetSafeStr(const char *text) { return text == nullptr ? "nil" : text; }
+inline const char *GetSafeStr(const std::string &text) { return text.c_str(); }
+
 inline std::string ToString(ge::DataType type) { return ge::TypeUtils::DataTypeToSerialString(type); }
 inline std::string ToString(ge::Format format) { return ge::TypeUtils::FormatToSerialString(format); }
 

@@ -207,7 +207,7 @@ def _with_golden(
         ]
         (scratch / "calls.json").write_text(json.dumps(calls), encoding="utf-8")
         rows = _run_golden(script, operator, scratch)
-        found = []
+        found: list[_Found] = []
         for number, each in enumerate(proposed):
             own = rows[number * VARIANTS : (number + 1) * VARIANTS]
             try:
@@ -342,8 +342,8 @@ def _answered(
                     f"golden.py gives {parameter.name} the shape {shapes}, the case says {said.shapes}"
                 )
             shapes = said.shapes
-            for row in outputs:
-                row[place] = [array.reshape(shape) for array, shape in zip(row[place], shapes, strict=True)]
+            for answer in outputs:
+                answer[place] = [array.reshape(shape) for array, shape in zip(answer[place], shapes, strict=True)]
         tensors.append(TensorSpec(name=parameter.name, dtype=dtype, shapes=shapes, dynamic=parameter.dynamic))
     case = _case(definition, proposal, tuple(tensors), number)
     given = {each.name for each in tensors}
@@ -408,7 +408,7 @@ def _defaults(definition: OperatorDef) -> dict[str, Any]:
 
 def _without_golden(definition: OperatorDef, proposed: Sequence[Proposal], note: Any) -> list[_Found]:
     """Return cases whose outputs are those of the operator's own sources; their shapes have to be said."""
-    found = []
+    found: list[_Found] = []
     for each in proposed[:_TRIED]:
         if not each.outputs:
             each = _same_shapes(definition, each)

@@ -24,6 +24,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.domain import CASE_SUFFIX
+from npu_daemon.baseline_oracle import SAID
 from npu_daemon.case_data import CaseData, CaseDataCache
 from npu_daemon.own_values import always_drawn, own_seed
 from npu_daemon.sandbox import CONFINING
@@ -296,8 +297,14 @@ class CaseRunner:
         self.stopwatch.price += time.perf_counter() - started_s
         if isinstance(measured, Failure):
             return _failed_case(case, measured, verdict)
-        told = {"accuracy": _accuracy(verdict), "diagnostics": (*measured.diagnostics, *run.diagnostics)}
+        told = {
+            "accuracy": _accuracy(verdict),
+            "diagnostics": (*self._without_reference(), *measured.diagnostics, *run.diagnostics),
+        }
         return measured.model_copy(update=told)
+
+    def _without_reference(self) -> tuple[Diagnostic, ...]:
+        return (SAID,) if self.spec.reference == "baseline" else ()
 
     def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
         """Return the result of a run that changed a read-only file, whose data are then dropped."""

@@ -25,6 +25,7 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Status, rule_of
+from npu_daemon.baseline_oracle import BaselineOracle
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import CaseRunner, DeviceGate, SharedDevice
 from npu_daemon.eager import eager_result
@@ -75,6 +76,8 @@ def evaluate(
             return failed_result(request, Status.UNSUPPORTED, complaint, device=backend.describe())
         if not spec.has_sources and request.candidate.digest == spec.baseline.digest:
             return eager_result(request, cases, backend)
+        if spec.reference == "baseline":
+            oracle = BaselineOracle(oracle, spec, backend, request.protocol)
         if best_us is None:
             best_us = 0.0 if request.candidate.digest == spec.baseline.digest else math.inf
         runner = CaseRunner(request, spec, backend, oracle, case_data, SharedDevice(device))

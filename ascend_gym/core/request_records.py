@@ -440,6 +440,7 @@ class OpSpec(Record):
         hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the
             framework calls and has their price.
+        reference: ``baseline`` when what these sources compute is what is expected: there is no other reference.
         folder_digest: digest of everything in the folder that affects a verdict.
         domain: values that it has to be right for; ``None`` where none are declared, so that they are those
             of its cases.
@@ -458,6 +459,7 @@ class OpSpec(Record):
     cases: tuple[Case, ...] = Field(min_length=1)
     hidden_cases: tuple[Case, ...] = Field(default=(), exclude_if=lambda value: not value)
     baseline: Candidate
+    reference: Literal["baseline"] | None = Field(default=None, exclude_if=lambda value: value is None)
     folder_digest: str
     domain: Domain | None = Field(default=None, exclude_if=lambda value: value is None)
 

@@ -15,7 +15,7 @@ from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
-from npu_daemon import case_runner
+from npu_daemon import case_runner, processors
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.in_process import InProcessEvaluator
 from npu_daemon.pipeline import evaluate
@@ -71,8 +71,14 @@ def test_a_good_candidate_is_measured_on_every_case(
 
 @pytest.mark.parametrize(("on_device", "granted"), [(False, 3), (True, 5)])
 def test_a_device_is_held_for_runs_and_for_timing_on_it(
-    spec: OpSpec, backend: FakeBackend, case_data: CaseDataCache, on_device: bool, granted: int
+    spec: OpSpec,
+    backend: FakeBackend,
+    case_data: CaseDataCache,
+    monkeypatch: pytest.MonkeyPatch,
+    on_device: bool,
+    granted: int,
 ) -> None:
+    monkeypatch.setattr(processors, "none_waits", lambda: False)  # or else two runs may share the device
     held = []
 
     @contextmanager

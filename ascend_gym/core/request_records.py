@@ -109,7 +109,7 @@ class SpecialRows(Record):
     """What some rows of a random input consist of; each kind but ``affine`` and ``equal`` replaces elements.
 
     ``affine`` is the ordinary row, times ``scale``, plus ``offset``, which the other kinds apply first.
-    ``equal`` repeats the first element of the row; ``ties`` repeats its first ``count`` elements in any order.
+    ``equal`` repeats the first element of the row; ``ties`` repeats its first ``count`` ones in any order.
     ``one`` puts one of ``values`` at one place: the first, the last or any. ``some`` puts them at a ``share``
     of the places. ``ends`` draws from the lowest and the highest number of the range.
 
@@ -434,13 +434,13 @@ class OpSpec(Record):
             leaves some unread cannot be correct.
         latency_depends_on_values: whether honest kernels do more work for some values than for others, as
             where indices choose what is read.
-        shared_inputs: inputs whose values decide how much work there is, such as lengths of sequences: they are
-            the same for all candidates, so that prices can be compared; those of the domain are not.
+        shared_inputs: inputs whose values decide how much work there is, such as lengths of sequences. They
+            are the same for all candidates, so that prices can be compared; those of the domain are not.
         cases: cases; the speedup is the geometric mean over them.
         hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the
             framework calls and has their price.
-        reference: ``baseline`` when what these sources compute is what is expected: there is no other reference.
+        reference: ``baseline`` when what these sources compute is what is expected: there is no other.
         folder_digest: digest of everything in the folder that affects a verdict.
         domain: values that it has to be right for; ``None`` where none are declared, so that they are those
             of its cases.

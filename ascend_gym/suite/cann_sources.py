@@ -218,7 +218,7 @@ def _existing(paths: Iterable[Path | None]) -> tuple[Path, ...]:
 
 
 def read_checkout_sources(place: Path) -> tuple[Candidate, bool]:
-    """Return the sources of an operator folder of a checkout, and whether the compiler synchronises by itself.
+    """Return the sources of an operator folder of a checkout, and whether its compiler synchronises.
 
     Raises:
         OperatorFormatError: they cannot be understood.

@@ -169,7 +169,7 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
 
 
 def library_key(folder: Path) -> str:
-    """Return what says that an operator of a library would be imported as before: its files, and the packages at hand."""
+    """Return what decides whether a library's operator is imported as before: its files, the packages at hand."""
     at_hand = [name for name in _PACKAGES if importlib.util.find_spec(name) is not None]
     return digest_of(
         "library operator",

@@ -1,8 +1,9 @@
 """Writes an operator of a library by domain as an ``op.toml`` with data files.
 
-Its definition names parameters and types, its tests propose cases (``library_cases``), and its ``golden.py`` says what is right: it
-runs once for each of two sets of values, confined as the programs of cann-ops are. An operator without a reference gets
-``reference = "baseline"``: what its own sources compute is what is expected.
+Its definition names parameters and types, its tests propose cases (``library_cases``), and its ``golden.py``
+says what is right: it runs once for each of two sets of values, confined as the programs of cann-ops are. An
+operator without a reference gets ``reference = "baseline"``: what its own sources compute is what is
+expected.
 """
 
 from __future__ import annotations
@@ -245,7 +246,9 @@ def _call(
         "output_formats": ["ND"] * len(out), "output_ori_formats": ["ND"] * len(out),
         "short_soc_version": "Ascend910B", "full_soc_version": "Ascend910B2", "testcase_name": name,
         "attributes": proposal.attributes,
-        "input_data_ranges": [None if each.low is None else [each.low, each.high] for each in proposal.inputs],
+        "input_data_ranges": [
+            None if each.low is None else [each.low, each.high] for each in proposal.inputs
+        ],
     }  # fmt: skip
     return {
         "inputs": files,
@@ -310,7 +313,8 @@ def _answered(
                 changed = np.load(file)
                 if changed.shape != own.shape:
                     raise OperatorFormatError(
-                        f"__input__ of golden.py gives {definition.inputs[place].name} the shape {changed.shape}"
+                        f"__input__ of golden.py gives {definition.inputs[place].name} "
+                        f"the shape {changed.shape}"
                     )
                 inputs[variant][place] = [changed.astype(own.dtype)]
     tensors = []

@@ -1,4 +1,4 @@
-"""Cases of an operator of a library by domain, from its own tests: csv and json files below tests/st, and aclnn examples.
+"""Cases of an operator of a library, from its own tests: csv and json files below tests/st, aclnn examples.
 
 Each source yields proposals; what a row says in a way that is not understood is told with its file and line.
 """
@@ -34,8 +34,10 @@ _DTYPES = {
     "float32": DType.FLOAT32, "float": DType.FLOAT32, "fp32": DType.FLOAT32,
     "bfloat16": DType.BFLOAT16, "bf16": DType.BFLOAT16,
     "float64": DType.FLOAT64, "double": DType.FLOAT64, "fp64": DType.FLOAT64,
-    "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16, "uint16": DType.UINT16, "int32": DType.INT32,
-    "uint32": DType.UINT32, "int64": DType.INT64, "uint64": DType.UINT64, "bool": DType.BOOL, "int4": DType.INT4,
+    "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16, "uint16": DType.UINT16,
+    "int32": DType.INT32,
+    "uint32": DType.UINT32, "int64": DType.INT64, "uint64": DType.UINT64, "bool": DType.BOOL,
+    "int4": DType.INT4,
     "complex64": DType.COMPLEX64,
 }  # fmt: skip
 _PLAIN_FORMATS = frozenset({"ND", "NCHW", "NHWC", "NCDHW", "NDHWC", "NCL", "NC", "HWCN", "DHWCN"})
@@ -43,7 +45,7 @@ _PLAIN_FORMATS = frozenset({"ND", "NCHW", "NHWC", "NCDHW", "NDHWC", "NCL", "NC",
 
 @dataclass(frozen=True)
 class ProposedTensor:
-    """A tensor of a proposal: ``None`` shapes for an absent optional or unknown ones; ``low`` and ``high`` of its values."""
+    """A tensor of a proposal: ``None`` shapes for an absent or unknown one; ``low`` and ``high`` of its values."""
 
     shapes: Shapes | None
     dtype: DType | None
@@ -108,7 +110,7 @@ def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[Proposa
 
 
 def _ordered(found: Sequence[Proposal]) -> list[Proposal]:
-    """Return different proposals: one of each choice of types first, then one of each shape, of a good size first."""
+    """Return different proposals: one of each choice of types first, then one of each shape, good sizes first."""
     low, high = _GOOD_BYTES
 
     def distance(each: Proposal) -> float:
@@ -146,7 +148,7 @@ def _fits(proposal: Proposal, definition: OperatorDef, note: Note) -> bool:
 
 
 def output_dtypes(definition: OperatorDef, proposal: Proposal) -> list[DType | None]:
-    """Return the types of the outputs in the column of the definition that the inputs of a proposal are in."""
+    """Return the types of the outputs in the column of the definition that a proposal's inputs are in."""
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
     for column in range(columns):
         if all(

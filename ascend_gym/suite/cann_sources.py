@@ -231,7 +231,7 @@ def read_checkout_sources(place: Path) -> tuple[Candidate, bool]:
 
 
 def read_sources(folder: Path, name: str, operator: OperatorSection) -> tuple[Candidate, bool]:
-    """Return the sources that a manifest asks for, and whether the compiler synchronises by itself.
+    """Return the sources that a manifest asks for, and whether its compiler synchronises.
 
     Args:
         folder: of the manifest.

@@ -80,14 +80,14 @@ def _is_root(place: Path) -> bool:
 
 
 def operator_folders(root: Path) -> dict[str, Path]:
-    """Return the operator folders of a library by name, ``experimental.NAME`` for those below ``experimental``.
+    """Return the operator folders of a library by name, ``experimental.NAME`` for those below that.
 
     Raises:
         MisuseError: it is no such checkout.
     """
     if not _is_root(root):
         raise MisuseError(
-            f"{root}: expected a checkout of ops-math, ops-nn, ops-transformer or one like them, with build.sh, cmake/ "
+            f"{root}: expected a checkout of ops-math, ops-nn, ops-transformer or the like, with build.sh, cmake/ "
             f"and {' or '.join(COMMON_FOLDERS)}"
         )
     found: dict[str, Path] = {}
@@ -295,7 +295,7 @@ class _Closure:
         return virtual_place(path, self._folder, self._root)
 
     def _resolve(self, name: str, path: Path) -> Path | None:
-        """Return the file of the checkout that an include names; a header forwards to it where it has another path."""
+        """Return the file of the checkout that an include names; a header forwards where the path differs."""
         for place in [path.parent, *self._search]:
             found = (place / name).resolve()
             if found.is_file() and found.is_relative_to(self._root):

@@ -15,11 +15,13 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 
-def loaded(file, dtype):
+def loaded(file: str, dtype: str) -> Any:
     """Return the array of a file; bfloat16 is stored as uint16."""
     array = np.load(file)
     if dtype == "bfloat16":
@@ -29,7 +31,7 @@ def loaded(file, dtype):
     return array
 
 
-def stored(path, value):
+def stored(path: Path, value: Any) -> dict[str, Any]:
     """Write an output; return its file, type and shape."""
     if hasattr(value, "detach"):  # of torch
         value = value.detach().cpu()
@@ -44,7 +46,7 @@ def stored(path, value):
     return {"file": str(path), "dtype": name, "shape": list(array.shape)}
 
 
-def function_of(module, table, operator):
+def function_of(module: ModuleType, table: str, operator: str) -> Any:
     """Return the function that a table of the module names for the operator, ``None`` without one."""
     named = getattr(module, table, {})
     for kind in ("kernel", "aclnn", *named):
@@ -57,7 +59,7 @@ def function_of(module, table, operator):
     return None
 
 
-def called(function, inputs, attributes, context):
+def called(function: Any, inputs: list[Any], attributes: dict[str, Any], context: dict[str, Any]) -> Any:
     """Call a function with inputs by position and attributes and context by name, as far as it takes them."""
     parameters = inspect.signature(function).parameters.values()
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
@@ -75,7 +77,7 @@ def called(function, inputs, attributes, context):
     return function(*inputs, **keywords)
 
 
-def answer(module, operator, call):
+def answer(module: ModuleType, operator: str, call: dict[str, Any]) -> dict[str, Any]:
     """Return what one call gives."""
     inputs = [
         None
@@ -104,7 +106,7 @@ def answer(module, operator, call):
             function_of(module, "__golden__", operator), kept, call["attributes"], call["context"]
         )
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
-    rows = []
+    rows: list[Any] = []
     for number, output in enumerate(outputs):
         if output is None:
             rows.append(None)
@@ -115,18 +117,20 @@ def answer(module, operator, call):
     return {"outputs": rows, "inputs": changed}
 
 
-def main():
+def main() -> None:
     """Answer each call on a line of standard output; what golden.py prints goes to standard error."""
     script, operator, calls = sys.argv[1], sys.argv[2], sys.argv[3]
     lines = os.dup(1)
     os.dup2(2, 1)
 
-    def say(row):
+    def say(row: dict[str, Any]) -> None:
         os.write(lines, (json.dumps(row) + "\n").encode())
 
     try:
         sys.path.insert(0, str(Path(script).parent))
         specification = importlib.util.spec_from_file_location("golden", script)
+        if specification is None or specification.loader is None:
+            raise ImportError(f"{script} is no Python module")
         module = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(module)
         if function_of(module, "__golden__", operator) is None:
@@ -144,4 +148,5 @@ def main():
         say(row)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -45,7 +45,7 @@ _PLAIN_FORMATS = frozenset({"ND", "NCHW", "NHWC", "NCDHW", "NDHWC", "NCL", "NC",
 
 @dataclass(frozen=True)
 class ProposedTensor:
-    """A tensor of a proposal: ``None`` shapes for an absent or unknown one; ``low`` and ``high`` of its values."""
+    """A tensor of a proposal: ``None`` for absent or unknown shapes; ``low`` and ``high`` of its values."""
 
     shapes: Shapes | None
     dtype: DType | None
@@ -110,7 +110,7 @@ def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[Proposa
 
 
 def _ordered(found: Sequence[Proposal]) -> list[Proposal]:
-    """Return different proposals: one of each choice of types first, then one of each shape, good sizes first."""
+    """Return different proposals: one of each choice of types, then one of each shape, good sizes first."""
     low, high = _GOOD_BYTES
 
     def distance(each: Proposal) -> float:

@@ -37,4 +37,6 @@ def domain_complaint(
     if isinstance(built, Failure):
         return "; ".join(str(each) for each in built.diagnostics)
     refused = runner.refusal(case, built, runner.other_data(case, protocol.input_seed), rerun=1)
-    return refused and f"{refused.status.value}: {'; '.join(str(each) for each in refused.diagnostics)}"
+    if refused is None:
+        return None
+    return f"{refused.status.value}: {'; '.join(str(each) for each in refused.diagnostics)}"

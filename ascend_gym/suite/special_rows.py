@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ascend_gym.core.records import Case, SpecialRows, TensorSpec, ValueRange
 from ascend_gym.suite.inputs import Array, raw_words, words_of
 
-
 _LOTS = 1 << 16
 
 

@@ -63,9 +63,6 @@ BackendName = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")]
 Recording = Annotated[Path | None, typer.Option(help="results.sqlite that --backend replay serves.")]
-InputSecret = Annotated[
-    Path | None, typer.Option(help="File with a secret from which input values are derived.")
-]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
@@ -137,7 +134,6 @@ def serve(
         float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
     ] = None,
     recording: Recording = None,
-    input_secret: InputSecret = None,
     reference_folders: ReferenceFolders = None,
     reference_digests: ReferenceDigests = None,
     journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,
@@ -235,12 +231,25 @@ def doctor(
     device: Devices = None,
     toolkit: ToolkitFolder = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="Also collect versions, generated files and a profile of this NPU host, without secrets.",
+        ),
+    ] = None,
 ) -> None:
     """Check this host for the simulator and for real NPUs; exit with 1 if BACKEND cannot work."""
     options = {"backend": backend, "chip": chip, "cann": _cann_options(device, toolkit)}
     settings = daemon_settings(options, environment_settings(), config)
     report = examine(settings)
     typer.echo(report.as_json() if json else report.as_text())
+    if record is not None:
+        from npu_daemon.cann import recording
+
+        written = recording.record(settings, record, report.as_text())
+        typer.echo(f"{len(written)} files in {record}: read them before you send them", err=True)
     sys.exit(0 if report.usable(settings.backend) else EXIT_UNUSABLE)
 
 

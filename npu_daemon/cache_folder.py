@@ -19,6 +19,7 @@ from pathlib import Path
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.remove_tree import remove_tree
+from npu_daemon.own_files import OWN_FILES, flush
 
 DEFAULT_LIMIT_GIB = 4.0
 DEFAULT_LIMIT_BYTES = int(DEFAULT_LIMIT_GIB * 2**30)
@@ -195,7 +196,7 @@ def _size_bytes(entry: Path) -> int:
 
 
 class BuildStore:
-    """Builds equal contents once: workers that need the same build share one.
+    """Builds equal contents once: workers that need the same build share one. A damaged one is made again.
 
     Args:
         root: folder of the builds, with a subfolder per kind; may be shared by processes.
@@ -217,13 +218,16 @@ class BuildStore:
         final = self._root / kind / key[:2] / key
         final.parent.mkdir(parents=True, exist_ok=True)
         with entry_lock(final, fcntl.LOCK_SH):
-            if final.exists():
+            if OWN_FILES.use(final):
                 os.utime(final)
                 return final, 0.0
         with entry_lock(final, fcntl.LOCK_EX):
-            if final.exists():
+            if OWN_FILES.use(final):
                 os.utime(final)
                 return final, 0.0
+            if final.exists():
+                OWN_FILES.note_repair("builds")
+                remove_tree(final)
             started_s = time.perf_counter()
             building = Path(tempfile.mkdtemp(dir=final.parent, prefix="building-"))
             try:
@@ -231,7 +235,9 @@ class BuildStore:
                 seconds = time.perf_counter() - started_s
                 if failure is not None:
                     return Failure(failure.status, failure.diagnostics, seconds)
+                OWN_FILES.seal(building, final=final)
                 building.rename(final)
+                flush(final.parent)
             finally:
                 remove_tree(building)  # gone already after a rename
         return final, seconds

@@ -8,12 +8,10 @@ import fcntl
 import hashlib
 import json
 import os
-import secrets
-import stat
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,21 +22,20 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Oracle, Verdict
-from ascend_gym.core.records import Case, DeviceInfo, Diagnostic, OpSpec, Phase, TensorSpec
+from ascend_gym.core.records import Case, Diagnostic, OpSpec, Phase, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
 from npu_daemon.cache_folder import entry_lock
+from npu_daemon.own_files import OWN_FILES, Attributes, attributes_of, file_digest, flush
 
 DEFAULT_LIMIT_BYTES = 256 * 2**20
 Outputs = Sequence[Sequence[Array]]
 
 _LIBC = ctypes.CDLL(None)
 _LIBC.memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-_CHUNK_BYTES = 1 << 20
 _INDEX_NAME = "index.json"
-_FORMAT = 2  # of an entry; digests were others before
-_Attributes = tuple[int, int, int, int, int]
+_FORMAT = 3  # of an entry; it had no manifest before
 
 
 @dataclass(frozen=True)
@@ -56,15 +53,6 @@ class GuardedFile:
     digest: str
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 hex digest of a file's bytes (processors have instructions for it)."""
-    hasher = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            hasher.update(chunk)
-    return hasher.hexdigest()
-
-
 class UnchangedFiles:
     """Detects changes of files that no run may change.
 
@@ -73,7 +61,7 @@ class UnchangedFiles:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[Path, _Attributes] = {}
+        self._seen: dict[Path, Attributes] = {}
         self._reading: dict[Path, threading.Lock] = {}
 
     def changed(self, files: Iterable[GuardedFile], *, confined: bool) -> Diagnostic | None:
@@ -97,9 +85,16 @@ class UnchangedFiles:
         return None
 
     def note(self, files: Iterable[GuardedFile]) -> None:
-        """Take files as they are now, which this process has just written and digested."""
+        """Take files as they were when this process last wrote them or compared their digests."""
         for file in files:
-            attributes = _attributes(file.path)
+            attributes = OWN_FILES.verified(file.path)
+            if attributes is not None:
+                self._seen[file.path] = attributes
+
+    def note_written(self, files: Iterable[GuardedFile]) -> None:
+        """Take files as they are now, which this process has just written."""
+        for file in files:
+            attributes = attributes_of(file.path)
             if attributes is not None:
                 self._seen[file.path] = attributes
 
@@ -110,7 +105,7 @@ class UnchangedFiles:
             self._reading.pop(file.path, None)
 
     def _is_unchanged(self, file: GuardedFile, *, confined: bool) -> bool:
-        attributes = _attributes(file.path)
+        attributes = attributes_of(file.path)
         if attributes is None:
             return False
         with self._reading.setdefault(file.path, threading.Lock()):  # two threads do not read it both
@@ -120,17 +115,6 @@ class UnchangedFiles:
                 return False
             self._seen[file.path] = attributes
         return True
-
-
-def _attributes(path: Path) -> _Attributes | None:
-    """Return the attributes that every write to a regular file changes; ``None`` if it does not exist."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @dataclass(frozen=True)
@@ -230,8 +214,6 @@ class CaseDataCache:
     Args:
         folder: folder; created if missing, may be shared by processes.
         harness: identity of the code that generates inputs and judges outputs.
-        secret: secret from which values are derived, together with the seed; empty for reproducible values.
-        second_secret: secret for the values of champions' second looks; by default random.
 
     Attributes:
         accepted: outputs that were correct on these data.
@@ -239,18 +221,10 @@ class CaseDataCache:
         generated: how often data had to be generated.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        harness: str,
-        secret: bytes = b"",
-        second_secret: bytes | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, harness: str) -> None:
         self._folder = folder
         self._harness = harness
         self.generated = 0
-        self._secret = secret
-        self._second_secret = second_secret or secrets.token_bytes(32)
         self.accepted = AcceptedOutputs()
         self.unchanged = UnchangedFiles()
         folder.mkdir(parents=True, exist_ok=True)
@@ -267,38 +241,61 @@ class CaseDataCache:
             seed: seed of the values.
             audited: whether to find out which wrong outputs the verdict would accept.
         """
-        if self._secret:
-            seed = int(digest_of("secret seed", self._secret, seed)[:15], 16)
         entry = self._entry(spec, case, seed, audited)
         with entry_lock(entry, fcntl.LOCK_SH):
-            if (entry / _INDEX_NAME).is_file():
+            if OWN_FILES.use(entry):
                 os.utime(entry)  # or else it may be removed from now on, to make room
-                return _read(entry, case)
+                return self._read(entry, case)
         with entry_lock(entry, fcntl.LOCK_EX):  # others may be generating them: wait
-            if not (entry / _INDEX_NAME).is_file():
+            if not OWN_FILES.use(entry):
+                if entry.exists():
+                    OWN_FILES.note_repair("inputs")
+                    remove_tree(entry)
                 self._generate(entry, oracle, case, seed, audited)
                 self.generated += 1
             os.utime(entry)
-            return _read(entry, case)
+            return self._read(entry, case)
 
-    def obtain_secret(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
-        """Return data of ``case`` with values that no client can predict.
+    def draw(
+        self, oracle: Oracle, case: Case, seed: int, shared: Collection[str] = (), shared_seed: int = 0
+    ) -> CaseData:
+        """Return data of ``case`` that nobody else uses; ``discard`` removes them.
 
         Args:
-            spec: operator.
             oracle: generates inputs and computes expected outputs.
-            case: case.
-            seed: distinguishes sets of values; they also depend on the daemon's second secret.
+            case: one of the operator's cases, or drawn from its domain.
+            seed: seed of the values.
+            shared: names of inputs that are drawn with ``shared_seed`` instead.
+            shared_seed: see ``shared``.
         """
-        secret_seed = int(digest_of("second look", self._second_secret, seed)[:15], 16)
-        return self.obtain(spec, oracle, case, secret_seed, audited=False)
+        folder = Path(tempfile.mkdtemp(prefix="drawn-", dir=self._folder))
+        try:
+            inputs = oracle.inputs(case, seed)
+            if shared:
+                same = oracle.inputs(case, shared_seed)
+                names = [tensor.name for tensor in case.inputs]
+                inputs = [same[at] if name in shared else inputs[at] for at, name in enumerate(names)]
+            held = [[stored_array(array) for array in arrays] for arrays in inputs]
+            written = _write_arrays(folder, "input", held)
+            expected = oracle.expected(case, inputs)
+        except BaseException:
+            remove_tree(folder)
+            raise
+        files = tuple(_guarded(folder, "input", case.inputs, written))
+        self.unchanged.note_written(files)
+        return CaseData(
+            input_files=tuple(tuple(folder / item["file"] for item in group) for group in written),
+            expected=tuple(tuple(arrays) for arrays in expected),
+            files=files,
+            folder=folder,
+            insensitive=(),
+        )
 
-    def marked(self, device: DeviceInfo) -> DeviceInfo:
-        """Return ``device`` with the identity of the secret, on which results depend, too."""
-        if not self._secret:
-            return device
-        digest = digest_of("secret values", device.toolchain_digest, self._secret)
-        return device.model_copy(update={"toolchain_digest": digest})
+    def discard(self, data: CaseData) -> None:
+        """Remove data that were drawn for one candidate."""
+        self.accepted.forget(data.folder)
+        self.unchanged.forget(data.files)
+        remove_tree(data.folder)
 
     def forget(self, data: CaseData) -> None:
         """Drop data that were tampered with."""
@@ -323,21 +320,17 @@ class CaseDataCache:
                 "insensitive": insensitivities(oracle, case, inputs, expected) if audited else (),
             }
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
-            if _renamed_unless_there(scratch, entry):
-                self.unchanged.note(_read(entry, case).files)
+            OWN_FILES.seal(scratch, final=entry)
+            scratch.rename(entry)
+            flush(self._folder)
         finally:
             remove_tree(scratch)  # gone already after a rename
 
-
-def _renamed_unless_there(source: Path, target: Path) -> bool:
-    """Rename a folder, and return whether it has become the target or another process was faster."""
-    try:
-        source.rename(target)
-    except OSError:
-        if not (target / _INDEX_NAME).is_file():
-            raise
-        return False
-    return True
+    def _read(self, entry: Path, case: Case) -> CaseData:
+        """Return data whose digests were just compared, or were before and have the same attributes."""
+        data = _read(entry, case)
+        self.unchanged.note(data.files)
+        return data
 
 
 def _write_arrays(folder: Path, prefix: str, groups: Sequence[Sequence[Array]]) -> list[list[dict[str, Any]]]:

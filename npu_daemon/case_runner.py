@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -23,7 +23,10 @@ from ascend_gym.core.records import (
     PhaseSeconds,
 )
 from ascend_gym.core.status import Status
+from ascend_gym.suite.domain import CASE_SUFFIX
+from npu_daemon.baseline_oracle import SAID
 from npu_daemon.case_data import CaseData, CaseDataCache
+from npu_daemon.own_values import always_drawn, own_seed
 from npu_daemon.sandbox import CONFINING
 
 DeviceGate = Callable[[], AbstractContextManager[object]]
@@ -84,11 +87,22 @@ class SharedDevice:
 
 @dataclass(frozen=True)
 class PassedCase:
-    """A case that a candidate passed, with what is needed to run it again."""
+    """A case that a candidate passed, with what is needed to run it again.
+
+    Attributes:
+        case: that it passed.
+        built: build of the candidate for it.
+        launch: see ``own_seed``.
+        data: inputs and expected outputs.
+        has_own_values: whether these were drawn for the candidate, or else are published.
+        result: of the run.
+    """
 
     case: Case
     built: Built
+    launch: str
     data: CaseData
+    has_own_values: bool
     result: CaseResult
 
 
@@ -108,6 +122,7 @@ class CaseRunner:
     device: DeviceGate
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     passed: list[PassedCase] = field(default_factory=list)
+    _drawn: list[CaseData] = field(default_factory=list)
 
     @property
     def protocol(self) -> MeasureProtocol:
@@ -131,6 +146,7 @@ class CaseRunner:
     def evaluate_case(
         self,
         case: Case,
+        on_launch: Callable[[Case, str], None] = lambda *_: None,
         on_build: Callable[[Case, Built], None] = lambda *_: None,
         on_run: Callable[[Case, Built], None] = lambda *_: None,
     ) -> CaseResult:
@@ -138,33 +154,61 @@ class CaseRunner:
 
         Args:
             case: case of the request.
+            on_launch: called with the case and what its tiling program hands on; see ``own_seed``.
             on_build: called with the case and its build before its run.
             on_run: likewise after a successful run, before its outputs are judged.
         """
+        own = always_drawn(self.spec, case)
+        launches: list[str] = []
+        values: list[Future[CaseData]] = []
         with ThreadPoolExecutor(max_workers=1) as beside:
-            generated = beside.submit(self.data, case, self.protocol.input_seed)
-            built = self.backend.build(self.spec, case, self.request.candidate, self.protocol)
-            data = generated.result()
+            published = beside.submit(self.data, case)
+
+            def note_launch(launch: str) -> None:
+                launches.append(launch)
+                if own:
+                    values.append(beside.submit(self.own_data, case, launch))
+                on_launch(case, launch)
+
+            built = self.backend.build(
+                self.spec, case, self.request.candidate, self.protocol, on_launch=note_launch
+            )
+            if isinstance(built, Built) and not launches:
+                note_launch("")
+            lax = published.result()
         self.stopwatch.build += built.seconds
+        data = values[0].result() if values else lax
         if isinstance(built, Failure):
             return _failed_case(case, built)
+        data = replace(data, insensitive=lax.insensitive)
         on_build(case, built)
         result = self.launch(case, built, data, on_run=lambda: on_run(case, built))
         if result.status is Status.OK:
-            self.passed.append(PassedCase(case, built, data, result))
+            self.passed.append(PassedCase(case, built, launches[0], data, own, result))
         return result
 
-    def data(self, case: Case, seed: int) -> CaseData:
-        """Return inputs and expected outputs of a case."""
-        return self.case_data.obtain(self.spec, self.oracle, case, seed)
+    def data(self, case: Case) -> CaseData:
+        """Return the published inputs and expected outputs of a case."""
+        return self.case_data.obtain(self.spec, self.oracle, case, self.protocol.input_seed)
 
-    def other_data(self, case: Case, seed: int) -> CaseData:
-        """Return data of a case with other values, which no result reveals."""
-        return self.case_data.obtain(self.spec, self.oracle, case, seed, audited=False)
+    def own_data(self, case: Case, launch: str) -> CaseData:
+        """Return data of a case with values of the candidate's own, which are removed by ``close``.
 
-    def secret_data(self, case: Case, seed: int) -> CaseData:
-        """Return data of a case with values that are known only to this daemon."""
-        return self.case_data.obtain_secret(self.spec, self.oracle, case, seed)
+        Args:
+            case: of the request, or drawn from the domain.
+            launch: see ``own_seed``.
+        """
+        seed, shared = own_seed(self.request, case, launch), self.spec.shared_inputs
+        if case.case_id.endswith(CASE_SUFFIX):
+            shared = ()
+        data = self.case_data.draw(self.oracle, case, seed, shared, self.protocol.input_seed)
+        self._drawn.append(data)
+        return data
+
+    def close(self) -> None:
+        """Remove what was drawn for the candidate."""
+        for data in self._drawn:
+            self.case_data.discard(data)
 
     def launch(
         self,
@@ -173,6 +217,8 @@ class CaseRunner:
         data: CaseData,
         rerun: int = 0,
         on_run: Callable[[], None] = lambda: None,
+        *,
+        charged: bool = True,
     ) -> CaseResult:
         """Run a case in a fresh process, judge its outputs and price it.
 
@@ -180,10 +226,11 @@ class CaseRunner:
             case: case.
             built: build of the candidate for the case.
             data: inputs and expected outputs.
-            rerun: see ``Backend.run``; only run 0 is charged.
+            rerun: see ``Backend.run``.
             on_run: called after a successful run, before its outputs are judged.
+            charged: whether the seconds of run 0 are charged to the candidate; those of others never are.
         """
-        result = self._run(case, built, data, rerun, self._price, on_run)
+        result = self._run(case, built, data, rerun, self._price, on_run, charged=charged)
         if result.status is not Status.OK or not data.insensitive:
             return result
         return result.model_copy(update={"diagnostics": (*result.diagnostics, _insensitive(data))})
@@ -207,10 +254,12 @@ class CaseRunner:
         rerun: int,
         finish: Callable[[Case, RunOutput, Verdict], T],
         on_run: Callable[[], None] = lambda: None,
+        *,
+        charged: bool = True,
     ) -> CaseResult | T:
         with self.device():
             run = self.backend.run(built, case, data.input_files, self.protocol, rerun)
-        if rerun == 0:
+        if rerun == 0 and charged:
             self.stopwatch.run += run.seconds
         else:
             self.stopwatch.note_verifying(run.seconds)
@@ -248,8 +297,14 @@ class CaseRunner:
         self.stopwatch.price += time.perf_counter() - started_s
         if isinstance(measured, Failure):
             return _failed_case(case, measured, verdict)
-        told = {"accuracy": _accuracy(verdict), "diagnostics": (*measured.diagnostics, *run.diagnostics)}
+        told = {
+            "accuracy": _accuracy(verdict),
+            "diagnostics": (*self._without_reference(), *measured.diagnostics, *run.diagnostics),
+        }
         return measured.model_copy(update=told)
+
+    def _without_reference(self) -> tuple[Diagnostic, ...]:
+        return (SAID,) if self.spec.reference == "baseline" else ()
 
     def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
         """Return the result of a run that changed a read-only file, whose data are then dropped."""

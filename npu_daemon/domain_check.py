@@ -31,12 +31,15 @@ def domain_complaint(
     """
     smallest = smallest_case(spec.cases)
     case = domain_case(spec, smallest)
+    oracle = oracle_for(spec)
     request = request_for(spec, candidate, protocol, (smallest.case_id,))
-    runner = CaseRunner(request, spec, backend, oracle_for(spec), case_data, nullcontext)
+    runner = CaseRunner(request, spec, backend, oracle, case_data, nullcontext)
     built = backend.build(spec, case, candidate, protocol)
     if isinstance(built, Failure):
         return "; ".join(str(each) for each in built.diagnostics)
-    refused = runner.refusal(case, built, runner.other_data(case, protocol.input_seed), rerun=1)
-    if refused is None:
-        return None
-    return f"{refused.status.value}: {'; '.join(str(each) for each in refused.diagnostics)}"
+    data = case_data.draw(oracle, case, protocol.input_seed)
+    try:
+        refused = runner.refusal(case, built, data, rerun=1)
+    finally:
+        case_data.discard(data)
+    return refused and f"{refused.status.value}: {'; '.join(str(each) for each in refused.diagnostics)}"

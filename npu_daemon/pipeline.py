@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Backend, Oracle
@@ -26,26 +25,14 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Status, rule_of
+from npu_daemon.baseline_oracle import BaselineOracle
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import CaseRunner, DeviceGate, SharedDevice
 from npu_daemon.eager import eager_result
 from npu_daemon.sandbox import wall_limit_s
-from npu_daemon.second_look import OtherValues, second_look
+from npu_daemon.second_look import DomainRun, second_look
 
 _TRUSTED_WORK_S = 300.0
-
-
-@dataclass(frozen=True)
-class Listener:
-    """What is called in the course of an evaluation.
-
-    Attributes:
-        on_case: called before each case, as a sign of progress.
-        on_correct: called before the second look with whether the candidate is a champion.
-    """
-
-    on_case: Callable[[], None] = lambda: None
-    on_correct: Callable[[bool], None] = lambda _: None
 
 
 def case_limit_s(protocol: MeasureProtocol) -> float:
@@ -62,7 +49,7 @@ def evaluate(
     case_data: CaseDataCache,
     device: DeviceGate = nullcontext,
     best_us: float | None = None,
-    listener: Listener = Listener(),
+    on_case: Callable[[], None] = lambda: None,
 ) -> EvalResult:
     """Evaluate the candidate of ``request`` on its cases, up to the first case that fails.
 
@@ -76,7 +63,7 @@ def evaluate(
             that building holds no device.
         best_us: latency in microseconds of the fastest earlier candidate, if any. A faster one is a champion
             and gets a closer second look. Without one, every candidate except the operator's own sources is.
-        listener: is called in the course of the evaluation.
+        on_case: called before each run, as a sign of progress.
 
     Returns:
         A result for every outcome: faults of the caller are ``invalid_request``, problems of this host
@@ -89,10 +76,15 @@ def evaluate(
             return failed_result(request, Status.UNSUPPORTED, complaint, device=backend.describe())
         if not spec.has_sources and request.candidate.digest == spec.baseline.digest:
             return eager_result(request, cases, backend)
-        runner = CaseRunner(request, spec, backend, oracle, case_data, SharedDevice(device))
+        if spec.reference == "baseline":
+            oracle = BaselineOracle(oracle, spec, backend, request.protocol)
         if best_us is None:
             best_us = 0.0 if request.candidate.digest == spec.baseline.digest else math.inf
-        return _evaluate_cases(request, cases, runner, best_us, listener)
+        runner = CaseRunner(request, spec, backend, oracle, case_data, SharedDevice(device))
+        try:
+            return _evaluate_cases(request, cases, runner, best_us, on_case)
+        finally:
+            runner.close()
     except MisuseError as error:
         return invalid_request(request, str(error))
     except (InfrastructureError, OSError) as error:
@@ -139,20 +131,19 @@ def _evaluate_cases(
     cases: Sequence[Case],
     runner: CaseRunner,
     best_us: float,
-    listener: Listener,
+    on_case: Callable[[], None],
 ) -> EvalResult:
     results: list[CaseResult] = []
-    with OtherValues(runner, cases, expected=math.isfinite(best_us)) as others:
+    with DomainRun(runner, cases, early=math.isfinite(best_us)) as domain:
         for case in cases:
-            listener.on_case()
-            results.append(runner.evaluate_case(case, others.note_build, others.note_run))
+            on_case()
+            results.append(runner.evaluate_case(case, domain.note_launch, domain.note_build, domain.note_run))
             if results[-1].status is not Status.OK:
                 break
         else:
             latency_us = _result(request, results, runner).latency_us
             champion = latency_us is not None and latency_us < best_us
-            listener.on_correct(champion)
-            results = second_look(runner, others, champion=champion, on_case=listener.on_case)
+            results = second_look(runner, domain, champion=champion, on_case=on_case)
     return _result(request, results, runner)
 
 

@@ -1,100 +1,80 @@
-"""Second looks: further runs that a candidate must pass before its result is final.
+"""Second looks: what a candidate that passed its cases has to pass before its result is final.
 
-Every candidate runs its smallest case once more with other values, other addresses and other garbage in
-uninitialised memory. This exposes candidates that remember values, read before they write, or depend on
-addresses. The case, the values and the rerun are determined by operator, candidate and seed.
+Every candidate runs one more small case, drawn from the values that the operator has to be right for
+(``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
+price.
 
-A champion is a candidate that is faster than all earlier ones, or the first one that is not the operator's
-own sources. It repeats every case on values derived from a secret of this daemon, which nobody can have
-known, and is measured on them. Each of its latencies is also measured again in a fresh process, and so is any
-latency below the floor of its case, which no kernel can reach. The price is that of the first run, unless one
-of the others is slower by more than chance.
+A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
+the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the
+operator's own sources. So is a share of the other candidates, which chance picks, so that no author can tell
+which. They must be right there, and where they are slower, that counts: who does less for values that all
+know is paid as for values that nobody knew.
+
+Each case of a champion is also measured once more in a fresh process, and so is any latency below the floor
+of its case, which no kernel can reach. The slower measurement counts, unless chance explains it.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
-import tempfile
+import random
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 
-from ascend_gym.core.digest import digest_of
-from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Built
-from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalRequest, Phase
+from ascend_gym.core.records import Case, CaseResult, Diagnostic, OpSpec, Phase
 from ascend_gym.core.status import Status
+from ascend_gym.suite.domain import domain_case, smallest_case
+from npu_daemon.case_data import CaseData
 from npu_daemon.case_runner import CaseRunner, PassedCase
 from npu_daemon.processors import WhenIdle
 
-# Sets of other values. Whoever knows the code knows them all: it is secret values that tell a candidate which
-# recognises values. With a second set, one that was fitted to messages about the first does not always pass.
-FRESH_SEEDS = 2
-_OTHER_VALUES, _SAME_VALUES = 1, 2
-_NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
-SECRET_NAME = "second_look.secret"
-_SECRET_BYTES = 32
+PICKED_SHARE = 1 / 8
+"""Share of ordinary candidates that are run on their own values of large cases, too."""
+
+_VALUES_TOLERANCE = 0.01
+"""Work of honest kernels may depend a little on values, as where an index decides which line is fetched."""
+
+_OTHER_ADDRESSES, _SAME_VALUES = 1, 2
+_NOT_IN_DOMAIN = "passed its cases, but not the values of the operator's domain at other addresses"
+_NOT_ON_OWN_VALUES = "passed on published values, but not on values drawn for it alone"
 
 
-def obtain_secret(folder: Path) -> bytes:
-    """Return the secret of a folder, creating it with mode 600 if necessary; safe for concurrent processes.
+class DomainRun:
+    """The run of a candidate on values of the operator's domain, beside work on its last case.
 
-    Raises:
-        InfrastructureError: other users can read it, or it is not a valid secret.
-    """
-    path = folder / SECRET_NAME
-    if not path.exists():
-        _make(path)
-    with path.open("rb") as file:
-        mode, secret = os.fstat(file.fileno()).st_mode, file.read(_SECRET_BYTES + 1)
-    if mode & 0o077 or len(secret) != _SECRET_BYTES:
-        raise InfrastructureError(
-            f"{path}: expected {_SECRET_BYTES} bytes that only their owner can read; "
-            "remove it to have it made anew"
-        )
-    return secret
-
-
-def _make(path: Path) -> None:
-    """Write a new secret, unless another process was first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(prefix=f"{SECRET_NAME}-", dir=path.parent)  # for its owner only
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_SECRET_BYTES))
-        os.link(scratch, path)
-    except FileExistsError:
-        return
-    finally:
-        os.unlink(scratch)
-
-
-class OtherValues:
-    """The run of a candidate on other values of its smallest case, beside work on its last case.
-
-    The values are generated while the candidate is built. If ``CaseRunner.may_overlap`` allows it, it runs on
-    them beside its last case as soon as a processor is idle, at the latest while that case is judged and
-    priced. Leaving the context waits for a run that has begun, but not for the generation of values, which a
-    failed candidate does not need.
+    The values are drawn as soon as it is known what the tiling program hands on. If
+    ``CaseRunner.may_overlap`` allows it, the candidate runs on them beside its last case as soon as a
+    processor is idle, at the latest while that case is judged and priced. Leaving the context waits for a run
+    that has begun.
 
     Args:
         runner: evaluates the cases of the request.
         cases: cases of the request.
-        expected: whether the run will be needed if all cases pass; not for a candidate that can only be a
+        early: whether the run will be needed if all cases pass; not for a candidate that can only be a
             champion.
     """
 
-    def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, expected: bool) -> None:
+    def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, early: bool) -> None:
         self._runner, self._last = runner, cases[-1]
-        self._smallest = smallest(cases)
-        self._seed = fresh_seed(runner.request)
+        self._smallest = smallest_case(cases)
+        self.case = _case_of_domain(runner.spec, self._smallest)
         self._beside = ThreadPoolExecutor(max_workers=1)
-        self._early = expected and runner.may_overlap
+        self._early = early and runner.may_overlap
+        self._data: Future[CaseData] | None = None
+        self._built: Built | None = None
         self._refused: WhenIdle[CaseResult | None] | None = None
-        self._beside.submit(runner.other_data, self._smallest, self._seed)
+
+    def note_launch(self, case: Case, launch: str) -> None:
+        """Have the values drawn if ``case`` is the smallest.
+
+        Args:
+            case: case of the request.
+            launch: digest of what the tiling program hands on for it; see ``own_seed``.
+        """
+        if case is self._smallest and self._data is None:
+            self._data = self._beside.submit(self._runner.own_data, self.case, launch)
 
     def note_build(self, case: Case, built: Built) -> None:
         """Have the run begin when a processor is idle if ``case``, which runs next, is the last one.
@@ -103,9 +83,10 @@ class OtherValues:
             case: case of the request.
             built: build of the candidate for it.
         """
-        if case is self._last and self._early:
-            earlier = [passed.built for passed in self._runner.passed if passed.case is self._smallest]
-            self._refused = WhenIdle(self._beside, partial(self._run, (*earlier, built)[0]))
+        if case is self._smallest:
+            self._built = built
+        if case is self._last and self._early and self._built is not None:
+            self._refused = WhenIdle(self._beside, partial(self._run, self._built))
 
     def note_run(self, case: Case, built: Built) -> None:
         """Have the run begin now, unless it has, if ``case``, whose first run has finished, is the last one.
@@ -135,10 +116,10 @@ class OtherValues:
             self._refused.result()
 
     def _run(self, built: Built) -> CaseResult | None:
-        data = self._runner.other_data(self._smallest, self._seed)
-        return self._runner.refusal(self._smallest, built, data, _OTHER_VALUES)
+        assert self._data is not None, "the smallest case was built"
+        return self._runner.refusal(self.case, built, self._data.result(), _OTHER_ADDRESSES)
 
-    def __enter__(self) -> OtherValues:
+    def __enter__(self) -> DomainRun:
         return self
 
     def __exit__(
@@ -146,93 +127,89 @@ class OtherValues:
     ) -> None:
         if self._refused is not None:
             self._refused.drop()
-        self._beside.shutdown(wait=False, cancel_futures=True)
+        self._beside.shutdown(wait=True, cancel_futures=True)
+
+
+def _case_of_domain(spec: OpSpec, smallest: Case) -> Case:
+    """Return the case that is drawn from the domain; the case itself of data that were sent."""
+    return domain_case(spec, smallest) if spec.folder else smallest
 
 
 def second_look(
-    runner: CaseRunner, others: OtherValues, *, champion: bool, on_case: Callable[[], None] = lambda: None
+    runner: CaseRunner, domain: DomainRun, *, champion: bool, on_case: Callable[[], None] = lambda: None
 ) -> list[CaseResult]:
     """Return the final results of the cases that ``runner`` passed, up to the first one that is refused.
 
     Args:
         runner: has evaluated every case of its request.
-        others: the run on other values, which may still be in progress.
+        domain: the run on values of the domain, which may still be in progress.
         champion: whether the candidate is faster than all before it.
         on_case: called before each run, as a sign of progress.
     """
-    repeated = smallest([passed.case for passed in runner.passed])
+    smallest = smallest_case([passed.case for passed in runner.passed])
+    picked = champion or random.SystemRandom().random() < PICKED_SHARE
     results: list[CaseResult] = []
-    others.wait()  # a device runs one program at a time
+    domain.wait()  # a device runs one program at a time
     for passed in runner.passed:
-        if champion:
-            results.append(_champion_result(runner, passed, on_case))
-        else:
-            results.append(_result(runner, passed, on_case, others if passed.case is repeated else None))
-        if results[-1].status is not Status.OK:
+        on_case()
+        refused = domain.refused(passed) if passed.case is smallest else None
+        if refused is not None:
+            results.append(_told(refused, _NOT_IN_DOMAIN).model_copy(update={"case_id": smallest.case_id}))
+            return results
+        result = (
+            _settled(runner, passed) if champion or _below_floor(runner, passed.result) else passed.result
+        )
+        if result.status is Status.OK and picked and not passed.has_own_values:
+            on_case()
+            result = _on_own_values(runner, passed, result)
+        results.append(result)
+        if result.status is not Status.OK:
             break
     return results
 
 
-def smallest(cases: Sequence[Case]) -> Case:
-    """Return the case that every candidate is run on again, with other values."""
-    return min(cases, key=lambda case: case.traffic_bytes)
-
-
-def fresh_seed(request: EvalRequest) -> int:
-    """Return the seed of the other values: one of ``FRESH_SEEDS``, determined by the candidate."""
-    seed = request.protocol.input_seed
-    return other_seeds(seed)[int(digest_of("values", request.candidate.digest, seed)[:8], 16) % FRESH_SEEDS]
-
-
-def other_seeds(input_seed: int) -> tuple[int, ...]:
-    """Return the seeds of all sets of other values of a protocol with this seed."""
-    return tuple(int(digest_of("fresh seed", input_seed, number)[:15], 16) for number in range(FRESH_SEEDS))
-
-
-def _result(
-    runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None], others: OtherValues | None
-) -> CaseResult:
-    """Return the final result of a case of an ordinary candidate."""
-    if others is not None:
-        on_case()
-        refused = others.refused(passed)
-        if refused is not None:
-            return _told(refused, _NOT_ON_OTHER_VALUES)
-    if not _below_floor(runner, passed.result):
-        return passed.result
-    on_case()
-    return _settled(runner, passed.result, _measured_again(runner, passed))
-
-
-def _champion_result(runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None]) -> CaseResult:
-    """Return the final result of a case of a champion."""
-    on_case()
-    data = runner.secret_data(passed.case, fresh_seed(runner.request))
-    unknown = runner.launch(passed.case, passed.built, data, _OTHER_VALUES)
-    if unknown.status is not Status.OK:
-        return _told(unknown, _NOT_ON_OTHER_VALUES)
-    on_case()
-    again = _measured_again(runner, passed)
-    settled = _settled(runner, passed.result, again)
-    if settled.status is not Status.OK or not _differ(runner, again, unknown):
-        return settled
-    return _slower_values(settled, again, unknown)
-
-
-def _measured_again(runner: CaseRunner, passed: PassedCase) -> CaseResult:
-    """Measure a case once more in a fresh process."""
+def _settled(runner: CaseRunner, passed: PassedCase) -> CaseResult:
+    """Measure a case once more in a fresh process; the slower one counts, unless chance explains it."""
     again = runner.launch(passed.case, passed.built, passed.data, _SAME_VALUES)
     if again.status is not Status.OK:
         return _told(again, "passed once, but not when it was measured again")
-    return again
+    settled = passed.result
+    if _differ(runner, passed.result, again):
+        first_us, again_us = _latencies_us(passed.result, again)
+        message = (
+            f"measured twice, {first_us:g} us and {again_us:g} us: the slower one counts. "
+            "Does the kernel depend on addresses or on memory that nothing was written to?"
+        )
+        note = Diagnostic(phase=Phase.PRICE, message=message)
+        slower = again if again_us > first_us else passed.result
+        settled = slower.model_copy(update={"diagnostics": (*slower.diagnostics, note)})
+    if not _below_floor(runner, settled):
+        return settled
+    (latency_us,) = _latencies_us(settled)
+    message = (
+        f"suspicious: took {latency_us:g} us, and so it did in a fresh process, but launching and moving the "
+        f"bytes of this case once takes at least {settled.floor_us:g} us: the work was not done inside the "
+        "measured time"
+    )
+    return _guarded(settled, message)
 
 
-def _settled(runner: CaseRunner, first: CaseResult, again: CaseResult) -> CaseResult:
-    """Return which of two measurements on the same values counts: the slower one, if more than chance."""
-    if again.status is not Status.OK:
-        return again
-    settled = _slower(first, again) if _differ(runner, first, again) else first
-    return _suspicious(settled) if _below_floor(runner, settled) else settled
+def _on_own_values(runner: CaseRunner, passed: PassedCase, result: CaseResult) -> CaseResult:
+    """Return ``result``, which was measured on published values, unless own values tell otherwise."""
+    data = runner.own_data(passed.case, passed.launch)
+    own = runner.launch(passed.case, passed.built, data, charged=False)
+    if own.status is not Status.OK:
+        return _told(own, _NOT_ON_OWN_VALUES)
+    published_us, own_us = _latencies_us(result, own)
+    if own_us <= published_us * (1.0 + _VALUES_TOLERANCE) or not _differ(runner, result, own):
+        return result
+    message = (
+        f"took {published_us:g} us on published values and {own_us:g} us on values drawn for it alone, which "
+        "counts. Where that is honest, op.toml says latency_depends_on_values = true"
+    )
+    return own.model_copy(
+        update={"diagnostics": (*own.diagnostics, Diagnostic(phase=Phase.PRICE, message=message))}
+    )
 
 
 def _differ(runner: CaseRunner, *results: CaseResult) -> bool:
@@ -241,44 +218,14 @@ def _differ(runner: CaseRunner, *results: CaseResult) -> bool:
     return high_us - low_us > runner.backend.repeatability(runner.protocol) * low_us
 
 
-def _slower(first: CaseResult, again: CaseResult) -> CaseResult:
-    first_us, again_us = _latencies_us(first, again)
-    message = (
-        f"measured twice, {first_us:g} us and {again_us:g} us: the slower one counts. "
-        "Does the kernel depend on addresses or on memory that nothing was written to?"
-    )
-    return _noted(again if again_us > first_us else first, message)
-
-
-def _slower_values(settled: CaseResult, public: CaseResult, unknown: CaseResult) -> CaseResult:
-    """Return the result of a kernel that does more work for some values than for others."""
-    settled_us, public_us, unknown_us = _latencies_us(settled, public, unknown)
-    message = (
-        f"work depends on values: {public_us:g} us on public, {unknown_us:g} us on secret values; "
-        "the slower one counts"
-    )
-    return _noted(unknown if unknown_us > settled_us else settled, message)
-
-
-def _noted(result: CaseResult, message: str) -> CaseResult:
-    note = Diagnostic(phase=Phase.PRICE, message=message)
-    return result.model_copy(update={"diagnostics": (*result.diagnostics, note)})
-
-
 def _below_floor(runner: CaseRunner, result: CaseResult) -> bool:
     (latency_us,) = _latencies_us(result)
     chance = runner.backend.repeatability(runner.protocol)
     return result.floor_us is not None and latency_us < result.floor_us * (1.0 - chance)
 
 
-def _suspicious(result: CaseResult) -> CaseResult:
-    """Refuse a latency that was below the floor twice."""
-    (latency_us,) = _latencies_us(result)
-    message = (
-        f"suspicious: took {latency_us:g} us, and so it did in a fresh process, but launching and moving the "
-        f"bytes of this case once takes at least {result.floor_us:g} us: the work was not done inside the "
-        "measured time"
-    )
+def _guarded(result: CaseResult, message: str) -> CaseResult:
+    """Refuse a latency that was measured."""
     return CaseResult(
         case_id=result.case_id,
         status=Status.GUARD_REJECTED,

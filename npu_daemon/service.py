@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -9,8 +11,9 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Backend, Oracle
-from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
+from ascend_gym.core.protocols import Backend
+from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
+from ascend_gym.core.status import Status
 from npu_daemon.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     INPUTS_FOLDER,
@@ -22,13 +25,18 @@ from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
 from npu_daemon.harness import harness_identity
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
-from npu_daemon.pipeline import Listener, evaluate, invalid_request
+from npu_daemon.own_files import OWN_FILES
+from npu_daemon.pipeline import evaluate, infra_error, invalid_request
 from npu_daemon.sandbox import CONFINING
-from npu_daemon.second_look import obtain_secret
 from npu_daemon.settings import RequestLimits
 from npu_daemon.store import SqliteResultStore
-from npu_daemon.values_ahead import ValuesAhead
 
+_ATTEMPTS = 3  # of an evaluation whose builds or values were damaged meanwhile
+# What a damaged file can look like, whoever wrote the message: it only has us look at our files once more.
+_MAY_BE_OURS = re.compile(
+    r"shared librar|shared object|file too short|ELF|undefined symbol|No such file|cannot open"
+    r"|exit status 12[67]|signal|SIG|read-only|removed while in use|unreadable|readable report"
+)
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
 
 
@@ -63,6 +71,7 @@ class EvaluationService:
         catalog: resolves operators.
         limits: limits of requests.
         make_room: called occasionally after inputs or builds were added.
+        cache_dir: names of builds and values in the store are relative to it.
     """
 
     def __init__(
@@ -73,17 +82,19 @@ class EvaluationService:
         catalog: OperatorCatalog | None = None,
         limits: RequestLimits | None = None,
         make_room: Callable[[], None] = lambda: None,
+        cache_dir: Path = Path("/"),
     ) -> None:
+        self._cache_dir = cache_dir.resolve()
         self._make_room, self._evaluations, self._generated = make_room, 0, 0
         self._backend = backend
-        self._case_data, self._ahead = case_data, ValuesAhead(case_data)
+        self._case_data = case_data
         self._store = store
         self._catalog = catalog or OperatorCatalog()
         self._limits = limits or RequestLimits()
 
     def describe(self) -> DeviceInfo:
         """Return the device that measures."""
-        return self._case_data.marked(self._backend.describe())
+        return self._backend.describe()
 
     def chips(self) -> tuple[str, ...]:
         """Return the supported chips."""
@@ -113,8 +124,10 @@ class EvaluationService:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
-        listener = Listener(on_case, partial(self._prepare, request, spec, oracle))
-        result = evaluate(request, spec, self._backend, oracle, self._case_data, device, best_us, listener)
+        result, used = self._undamaged(
+            request,
+            lambda: evaluate(request, spec, self._backend, oracle, self._case_data, device, best_us, on_case),
+        )
         generated = self._case_data.generated  # by this evaluation, or ahead of it
         if generated > self._generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
             self._make_room()
@@ -122,20 +135,35 @@ class EvaluationService:
         self._evaluations += 1
         if request.given is not None:
             result = noted(result)
-        self._store.put(key, result)
+        self._store.put(key, result, used)
         if result.latency_us is not None:
             self._store.note_latency(question, result.latency_us)
         return result
 
-    def _prepare(self, request: EvalRequest, spec: OpSpec, oracle: Oracle, champion: bool) -> None:
-        """Have the values of second looks generated that candidates after this one need."""
-        if not self._backend.measures_on_device:
+    def _undamaged(
+        self, request: EvalRequest, evaluated: Callable[[], EvalResult]
+    ) -> tuple[EvalResult, list[str]]:
+        """Return a result with the names of the folders that it came from, which are as they were written.
+
+        A result of damaged files says nothing about the candidate: they are made again and it is repeated.
+        """
+        for _ in range(_ATTEMPTS):
+            with OWN_FILES.recording() as used:
+                result = evaluated()
+            deep = any(_MAY_BE_OURS.search(each.message) for each in result.all_diagnostics)
+            damaged = OWN_FILES.damaged(used, deep=deep)
             confined = self._backend.describe().sandbox in CONFINING
-            self._ahead.prepare(request, spec, oracle, champion=champion, confined=confined)
+            if not damaged or (result.status is Status.GUARD_REJECTED and not confined):
+                break
+        else:
+            listing = ", ".join(f"{folder}: {problem}" for folder, problem in damaged.items())
+            message = f"files of the cache were damaged in each of {_ATTEMPTS} attempts: {listing}"
+            result = infra_error(request, message)
+        self._store.note_repairs(OWN_FILES.take_repaired())
+        return result, [os.path.relpath(folder.resolve(), self._cache_dir) for folder in used]
 
     def close(self) -> None:
-        """Close the store, and wait for values that are being generated."""
-        self._ahead.close()
+        """Close the store."""
         self._store.close()
 
 
@@ -148,7 +176,6 @@ def open_service(
     backend: Backend,
     cache_dir: Path,
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
-    secret: bytes = b"",
     trusted: TrustedReferences | None = None,
     limits: RequestLimits | None = None,
 ) -> EvaluationService:
@@ -158,11 +185,10 @@ def open_service(
         backend: builds, runs and prices.
         cache_dir: cache folder; may be shared with other services.
         limit_bytes: limit of inputs, expected outputs, builds and results together.
-        secret: see ``CaseDataCache``. The secret of second looks is kept in ``cache_dir``.
         trusted: clients' own operators whose references may be executed; ``None`` for all.
         limits: limits of requests.
     """
-    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_identity(), secret, obtain_secret(cache_dir))
+    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_identity())
     return EvaluationService(
         backend,
         case_data,
@@ -170,4 +196,5 @@ def open_service(
         OperatorCatalog(trusted),
         limits,
         partial(make_room, cache_dir, limit_bytes),
+        cache_dir,
     )

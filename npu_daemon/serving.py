@@ -39,7 +39,6 @@ ENTRY_POINTS = "ascend_gym.backends"
 """Group of entry points by which installed packages bring backends: ``NAME = "module:Class"``."""
 
 REPLAY = "replay"
-_SECRET_BYTES = 16
 
 
 class WorkerOptions(BaseModel):
@@ -51,7 +50,6 @@ class WorkerOptions(BaseModel):
     cache_limit_bytes: int
     recording: Path | None
     cann: CannSettings = CannSettings()
-    input_secret: Path | None
     limits: RequestLimits = RequestLimits()
     reference_folders: tuple[Path, ...] | None = None  # ``None``: everywhere
     reference_digests: tuple[str, ...] = ()
@@ -72,12 +70,10 @@ class WorkerOptions(BaseModel):
         if self.backend == "cann":
             factory = partial(factory, settings=self.cann)
         backend = factory(cache_dir=self.cache_dir, chip=self.chip)
-        secret = read_secret(self.input_secret) if self.input_secret is not None else b""
         return open_service(
             backend,
             self.cache_dir,
             self.cache_limit_bytes,
-            secret,
             self._trusted(private_folder),
             self.limits,
         )
@@ -159,27 +155,10 @@ def _check_backend(settings: DaemonSettings) -> None:
         ReplayService(_required(settings.recording), settings.chip)
         return
     load_backend(settings.backend)
-    if settings.input_secret is not None:
-        read_secret(settings.input_secret)
     if settings.backend in BACKENDS:
         load_chip(settings.chip)
     if settings.backend == "cann":
         open_toolkit(settings.cann)
-
-
-def read_secret(path: Path) -> bytes:
-    """Return the contents of the file from which inputs are derived.
-
-    Raises:
-        MisuseError: it cannot be read, or is short enough to be guessed.
-    """
-    try:
-        secret = path.read_bytes()
-    except OSError as error:
-        raise MisuseError(f"input_secret {path} cannot be read: {error}") from error
-    if len(secret) < _SECRET_BYTES:
-        raise MisuseError(f"input_secret {path} has {len(secret)} bytes, expected at least {_SECRET_BYTES}")
-    return secret
 
 
 def _required(recording: Path | None) -> Path:
@@ -190,7 +169,7 @@ def _required(recording: Path | None) -> Path:
 
 def _worker_options(settings: DaemonSettings, *, private: bool) -> WorkerOptions:
     """Return the settings of workers; a private daemon fully trusts its client, which started it."""
-    recording, input_secret = settings.recording, settings.input_secret
+    recording = settings.recording
     return WorkerOptions(
         backend=settings.backend,
         chip=settings.chip,
@@ -198,7 +177,6 @@ def _worker_options(settings: DaemonSettings, *, private: bool) -> WorkerOptions
         cache_limit_bytes=settings.cache_limit_bytes,
         recording=recording.resolve() if recording is not None else None,
         cann=settings.cann,
-        input_secret=input_secret.resolve() if input_secret is not None else None,
         limits=settings.limits,
         reference_folders=None if private else tuple(each.resolve() for each in settings.reference_folders),
         reference_digests=settings.reference_digests,

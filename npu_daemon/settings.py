@@ -92,7 +92,6 @@ class DaemonSettings(BaseModel):
         reference_folders: folders below which clients may name operators of their own, whose ``reference.py``
             is then executed in the trusted process.
         reference_digests: folder digests of such operators, in any folder.
-        input_secret: file of at least 16 bytes from which input values are derived, together with the seed.
         journal: file of accepted jobs; by default one below ``cache_dir`` for this address.
         keep_jobs: whether to have a journal.
         max_device_seconds: limit of the total device time.
@@ -115,7 +114,6 @@ class DaemonSettings(BaseModel):
     cache_dir: Path = Field(default_factory=cache_root)
     cache_limit_gib: float = Field(default=DEFAULT_LIMIT_GIB, gt=0)
     recording: Path | None = None
-    input_secret: Path | None = None
     reference_folders: tuple[Path, ...] = ()
     reference_digests: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = ()
     journal: Path | None = None

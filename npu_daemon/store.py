@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 from ascend_gym.core.records import EvalResult, PhaseSeconds
 from ascend_gym.core.status import Blame, rule_of
 from npu_daemon.cache_folder import DEFAULT_LIMIT_BYTES, RESULTS_SHARE
+from npu_daemon.own_files import private_file
 
 _BUSY_TIMEOUT_S = 10.0
 _PRUNE_EVERY = 500
@@ -23,6 +25,10 @@ CREATE TABLE IF NOT EXISTS kept_results (
     result TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS best_latencies (question TEXT PRIMARY KEY, latency_us REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS origins (number INTEGER PRIMARY KEY, folders TEXT NOT NULL);
+CREATE TRIGGER IF NOT EXISTS without_result AFTER DELETE ON kept_results
+    BEGIN DELETE FROM origins WHERE number = old.number; END;
+CREATE TABLE IF NOT EXISTS repairs (part TEXT PRIMARY KEY, count INTEGER NOT NULL);
 """
 
 
@@ -43,7 +49,7 @@ class SqliteResultStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._database = sqlite3.connect(
-            path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            private_file(path), timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
@@ -61,15 +67,25 @@ class SqliteResultStore:
             return None
         return stored.model_copy(update={"cached": True, "seconds": PhaseSeconds()})
 
-    def put(self, key: str, result: EvalResult) -> None:
-        """Store a result if it is storable."""
+    def put(self, key: str, result: EvalResult, folders: Collection[str] = ()) -> None:
+        """Store a result if it is storable.
+
+        Args:
+            key: digest of everything that affects it.
+            result: result.
+            folders: names of the folders of the cache that it came from.
+        """
         if not is_storable(result):
             return
         with self._lock:
             text = result.model_dump_json()
-            self._database.execute(
+            self._database.execute("DELETE FROM kept_results WHERE key = ?", (key,))
+            number = self._database.execute(
                 "INSERT OR REPLACE INTO kept_results (key, size_bytes, result) VALUES (?, ?, ?)",
                 (key, len(text), text),
+            ).lastrowid
+            self._database.execute(
+                "INSERT OR REPLACE INTO origins VALUES (?, ?)", (number, json.dumps(sorted(folders)))
             )
             self._puts += 1
             if self._puts % _PRUNE_EVERY == 0:
@@ -91,6 +107,39 @@ class SqliteResultStore:
                 "DO UPDATE SET latency_us = MIN(latency_us, excluded.latency_us)",
                 (question, latency_us),
             )
+
+    def note_repairs(self, repaired: Mapping[str, int]) -> None:
+        """Count damaged folders of the cache that were made again, by its part."""
+        with self._lock:
+            self._database.executemany(
+                "INSERT INTO repairs VALUES (?, ?) "
+                "ON CONFLICT (part) DO UPDATE SET count = count + excluded.count",
+                repaired.items(),
+            )
+
+    def repairs(self) -> dict[str, int]:
+        """Return the repairs of this cache so far, by its part."""
+        with self._lock:
+            return dict(self._database.execute("SELECT part, count FROM repairs ORDER BY part").fetchall())
+
+    def void(self, is_false: Callable[[str, Collection[str]], bool]) -> int:
+        """Remove results, and return how many.
+
+        Args:
+            is_false: whether to remove one, given as JSON with the folders that it came from.
+        """
+        with self._lock:
+            found = self._database.execute(
+                "SELECT number, result, folders FROM kept_results LEFT JOIN origins USING (number)"
+            ).fetchall()
+            origins = [json.loads(folders or "[]") for _, _, folders in found]
+            false = [
+                (number,)
+                for (number, text, _), folders in zip(found, origins, strict=True)
+                if is_false(text, folders)
+            ]
+            self._database.executemany("DELETE FROM kept_results WHERE number = ?", false)
+        return len(false)
 
     def _prune(self) -> None:
         """Remove the oldest results until the others take at most three quarters of the limit."""

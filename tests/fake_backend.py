@@ -2,7 +2,8 @@
 
 Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
 ``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other reruns than the
-first ``// wrong_later`` and ``// latency_later: <us>``, in turn 1 ``// latency_of_values: <us>``,
+first ``// wrong_later`` and ``// latency_later: <us>``, in the domain ``// wrong_in_domain``, where a case
+runs again as rerun 0, on its own values, ``// wrong_on_own`` and ``// latency_on_own: <us>``,
 ``// tamper: <file prefix>``,
 ``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
 ``// die_once: <file>`` does so unless the file exists, ``// broken`` and ``// bug`` raise.
@@ -14,7 +15,7 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from ascend_gym.core.records import (
     TargetSheet,
 )
 from ascend_gym.core.status import Status
+from ascend_gym.suite.domain import CASE_SUFFIX
 from ascend_gym.suite.inputs import numpy_dtype
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.sandbox import ResourceLimits, run_limited, sandbox_level
@@ -138,10 +140,16 @@ class FakeBackend:
         return Diagnostic(phase=Phase.REQUEST, message=f"this fake is a {self.chip}, not a {protocol.chip}")
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        on_launch: Callable[[str], None] = lambda _: None,
     ) -> Built | Failure:
         self.built += 1
         text = candidate.kernel_text
+        on_launch(digest_of(candidate.tiling_text))
         if failure := _failure(text, "fail_build", Phase.BUILD_KERNEL):
             return failure
         return Built(handle=text, seconds=0.25)
@@ -161,9 +169,16 @@ class FakeBackend:
         self.live_runs += 1
         self.reruns.append((case.case_id, rerun))
         x = np.fromfile(inputs[0][0], numpy_dtype(case.inputs[0].dtype)).reshape(case.inputs[0].shapes[0])
-        wrong = "// wrong\n" in text or (rerun > 0 and "// wrong_later\n" in text)
-        later = _directive(text, "latency_later") if rerun > 0 else None
-        later = (_directive(text, "latency_of_values") if rerun == 1 else None) or later
+        on_own = (case.case_id, 0) in self.reruns[:-1] and rerun == 0
+        wrong = (
+            "// wrong\n" in text
+            or (rerun > 0 and "// wrong_later\n" in text)
+            or (on_own and "// wrong_on_own\n" in text)
+            or (case.case_id.endswith(CASE_SUFFIX) and "// wrong_in_domain\n" in text)
+        )
+        later = (
+            _directive(text, "latency_later" if rerun > 0 else "latency_on_own") if rerun or on_own else None
+        )
         self.first_values.append(float(x.reshape(-1)[0]))
         handle = f"// latency: {later}\n{text}" if later else text
         return RunOutput(outputs=((x * 0 if wrong else x * 2,),), handle=handle, seconds=0.5)

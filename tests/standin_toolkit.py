@@ -19,7 +19,8 @@ class Standin:
 
     Attributes:
         toolkit: folder for ``CannSettings.toolkit``.
-        state: folder with the state of the devices: ``health``, ``clock_mhz``, ``broken``.
+        state: folder with the state of the devices: ``health``, ``clock_mhz``, ``user``
+            (a process of somebody else), ``broken``.
     """
 
     toolkit: Path
@@ -31,15 +32,22 @@ class Standin:
             path.unlink()
 
 
-def install(folder: Path, simulator_cache: Path, version: str = "8.2.RC1") -> Standin:
-    """Install the stand-in below ``folder``."""
-    toolkit, state = folder / "ascend-toolkit" / "latest", folder / "state"
+def install(
+    folder: Path, simulator_cache: Path, version: str = "9.1.0", *, old_layout: bool = False
+) -> Standin:
+    """Install the stand-in below ``folder``, laid out as the toolkit is today or as it was up to 8.2."""
+    toolkit = folder / "ascend-toolkit" / "latest" if old_layout else folder / "cann"
+    state = folder / "state"
     for part in ("bin", "include/acl", "include/aclnn", "lib64", "opp"):
         (toolkit / part).mkdir(parents=True)
     state.mkdir()
-    (toolkit / "ascend_toolkit_install.info").write_text(
-        f"package_name=Ascend-cann-toolkit\nversion={version}\n"
-    )
+    (toolkit / "template").write_text("add_ops" if old_layout else "npu_op")
+    if old_layout:
+        about = f"package_name=Ascend-cann-toolkit\nversion={version}\n"
+        (toolkit / "ascend_toolkit_install.info").write_text(about)
+    else:
+        (toolkit / "compiler").mkdir()
+        (toolkit / "compiler" / "version.info").write_text(f"Version={version}\n")
     (toolkit / "include" / "acl" / "acl.h").write_text((SOURCES / "acl.h").read_text())
     (toolkit / "include" / "aclnn" / "acl_meta.h").write_text((SOURCES / "acl_meta.h").read_text())
     _libraries(toolkit)
@@ -59,7 +67,7 @@ def install(folder: Path, simulator_cache: Path, version: str = "8.2.RC1") -> St
         "ASCEND_STANDIN_SIMULATOR": str(simulator_cache),
     }
     lines = [f'export {name}="{value}"\n' for name, value in variables.items()]
-    (toolkit.parent / "set_env.sh").write_text("".join(lines))
+    (toolkit.parent if old_layout else toolkit).joinpath("set_env.sh").write_text("".join(lines))
     return Standin(toolkit, state)
 
 

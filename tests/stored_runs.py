@@ -34,10 +34,10 @@ class Scripted:
         pass
 
 
-def search(folder, *kernels, method="best-of-n", seed=0, budget=10, evaluator=None, duplicates=None):
-    """Run a search in ``folder`` and return its outcome."""
+def search(folder, *kernels, method="best-of-n", seed=0, budget=10, evaluator=None, duplicates=None, **more):
+    """Run a search in ``folder``, with ``more`` settings on record, and return its outcome."""
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"method": method, "model": "paid", "seed": seed, "budget": budget, "price": "1,2"}
+    settings = {"method": method, "model": "paid", "seed": seed, "budget": budget, "price": "1,2", **more}
     with Journal(folder) as journal:
         note_session(folder, ["ascend-gym", "optimize"])
         return run_search(

@@ -1,7 +1,8 @@
-"""``ascend-gym cache``: show and clear this user's cache."""
+"""``ascend-gym cache``: show, verify and clear this user's cache."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,7 +14,7 @@ from ascend_gym.report.summary import to_json
 if TYPE_CHECKING:
     from npu_daemon.settings import DaemonSettings
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Show or clear the cache.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Show, verify or clear the cache.")
 
 _GIB = 2**30
 
@@ -45,6 +46,26 @@ def cache_clear() -> None:
 
     folder = _settings().cache_dir
     note(f"{clear(folder) / _GIB:.3f} GiB removed from {folder}")
+
+
+@app.command("verify")
+def cache_verify(as_json: Json = False) -> None:
+    """Read every byte; remove what is damaged, and void the results that came from it.
+
+    What is removed is made again when it is needed. Daemons may use the cache meanwhile.
+    """
+    from npu_daemon.cache_check import verify_cache
+
+    folder = _settings().cache_dir
+    found = verify_cache(folder)
+    if as_json:
+        typer.echo(to_json({"folder": str(folder), **asdict(found)}))
+        return
+    for name, problem in found.damaged.items():
+        typer.echo(f"{name}: {problem}")
+    typer.echo(
+        f"{folder}: {found.checked} folders read, {len(found.damaged)} damaged, {found.voided} results voided"
+    )
 
 
 def _settings() -> DaemonSettings:

@@ -158,6 +158,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two methods operator by operator, with a paired test of significance."""
+    from ascend_gym.report.comparison import figure_notes
     from ascend_gym.report.leaderboard import paired_comparison, paired_table
     from ascend_gym.report.stored_runs import comparison_runs
     from ascend_gym.report.sweep_summary import print_table
@@ -170,28 +171,41 @@ def compare(
         )
     if as_json:
         typer.echo(to_json({"one": one, "other": other, **document}))
-    else:
-        print_table(console(), paired_table(document, one, other))
+        return
+    table = paired_table(document, one, other)
+    print_table(console(), table)
+    for said in figure_notes([table]):
+        console().print(said)
 
 
 def leaderboard(
     suite: Annotated[str, typer.Option(help="Suite.")] = "core",
     store: Store = RUNS / STORE_NAME,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON file to write.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the JSON document to a file.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Rank the stored methods on a suite (JSON), each with the command that reproduces its row."""
-    from ascend_gym.report import leaderboard as board
+    """Rank the stored methods on a suite; as JSON each has the command that reproduces its row."""
+    from ascend_gym.report import leaderboard as ranking
+    from ascend_gym.report.comparison import figure_notes
+    from ascend_gym.report.sweep_summary import print_table
 
     operators = [spec.op_id for spec in list_operators(suite)]
     with ResultsStore(store) as results:
-        text = to_json(board.leaderboard(results, suite, operators))
-    if out is None:
-        typer.echo(text)
-        return
-    try:
-        out.write_text(f"{text}\n", "utf-8")
-    except OSError as error:
-        raise MisuseError(f"{out} cannot be written: {error}") from error
+        board = ranking.leaderboard(results, suite, operators)
+    if out is not None:
+        try:
+            out.write_text(f"{to_json(board)}\n", "utf-8")
+        except OSError as error:
+            raise MisuseError(f"{out} cannot be written: {error}") from error
+    if as_json:
+        typer.echo(to_json(board))
+    elif out is None:
+        table = ranking.leaderboard_table(board)
+        print_table(console(), table)
+        for said in figure_notes([table]):
+            console().print(said)
 
 
 def _runs_of(

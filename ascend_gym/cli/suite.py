@@ -224,14 +224,29 @@ def suite_list(
 @app.command("import")
 def suite_import(
     cann_ops: Annotated[
-        Path, typer.Option(metavar="DIR", exists=True, file_okay=False, help="Checkout of cann-ops.")
-    ],
+        Path | None, typer.Option(metavar="DIR", exists=True, file_okay=False, help="Checkout of cann-ops.")
+    ] = None,
+    cann_library: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Checkout of ops-math, ops-nn, ops-transformer or one like them.",
+        ),
+    ] = None,
     op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
 ) -> None:
-    """Register the operators of a cann-ops checkout by name; the checkout stays where it is.
+    """Register the operators of a checkout by name; the checkout stays where it is.
 
-    Example programs run once, confined; the manifests made from them are kept in the cache.
+    Example programs and golden.py run once, confined; the manifests made from them are kept in the cache.
     """
+    if (cann_ops is None) == (cann_library is None):
+        raise MisuseError("give one checkout: --cann-ops DIR or --cann-library DIR")
+    if cann_library is not None:
+        _import_library(cann_library, op or [])
+        return
+    assert cann_ops is not None
     from ascend_gym.suite.imported import IMPORTED_SUITE, register, select_operators
     from ascend_gym.suite.loader import missing_requirements
 
@@ -243,6 +258,19 @@ def suite_import(
             typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {reason}' if reason else 'ready'}")
     index = register(cann_ops, needs)
     note(f"{len(index.ready())} of {len(index.operators)} imported operators are ready")
+
+
+def _import_library(checkout: Path, names: Sequence[str]) -> None:
+    """Import a library by domain; say what of it is ready, and of the rest why not."""
+    from ascend_gym.suite.imported import import_library
+
+    def told(name: str, needs: str) -> None:
+        typer.echo(f"{name}: {needs or 'ready'}")
+
+    suite, index = import_library(checkout, names, told, os.cpu_count() or 1)
+    note(
+        f"{len(index.ready())} of {len(index.operators)} operators of {suite} are ready: ascend-gym suite list --suite {suite}"
+    )
 
 
 @app.command("new")

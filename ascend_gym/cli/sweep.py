@@ -333,6 +333,7 @@ class _SweepRun:
         return [opened.enter_context(_event_log(self.out)), logging]
 
     def _report(self, store: ResultsStore, state: SweepState, folders: RunFolders) -> None:
+        from ascend_gym.report.comparison import figure_notes
         from ascend_gym.report.sweep_summary import (
             comparisons,
             costs_table,
@@ -344,7 +345,8 @@ class _SweepRun:
 
         compared = comparisons(store, self._runs(store, state))
         endings = Counter(each.end.ending.value for each in state.jobs.values() if each.end is not None)
-        tables, notes = summary_tables(compared), summary_notes(compared)
+        tables = summary_tables(compared)
+        notes = [*summary_notes(compared), *figure_notes(tables)]
         text = "\n".join([*(each.markdown for each in tables), *(f"{said}\n" for said in notes)])
         (self.out / "table.md").write_text(text, "utf-8")
         document = {

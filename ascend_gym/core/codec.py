@@ -31,6 +31,13 @@ MAX_REQUEST_ID_CHARS = 64
 MAX_PAYLOAD_BYTES = 16 * 2**20
 MAX_ATTEMPT = 2**32 - 1
 
+MAX_STRINGS = 10_000
+"""Of the JSON of a client's message, keys included; more cost the broker's only thread seconds to refuse."""
+MAX_ITEMS = 30_000
+"""Commas, colons and brackets of such a message outside of strings."""
+MAX_BARE_BYTES = 2**20
+"""Bytes of such a message outside of strings."""
+
 _MAGIC = b"AG"
 _HEADER = Struct(">2sBcI")  # magic, version, kind, attempt; the request id is what follows
 _FRAME_COUNT = 2
@@ -60,6 +67,8 @@ class Kind(Enum):
     RESIZE = b"z"  # operator -> broker: change the number of workers
 
 
+_FROM_CLIENTS = (Kind.SUBMIT, Kind.RESIZE)
+_SHOWN_CHARS = 2000  # of what is wrong with a payload
 _KINDS = {kind.value: kind for kind in Kind}
 _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.SUBMIT: EvalRequest,
@@ -171,8 +180,29 @@ def _with_payload(kind: Kind, request_id: str, attempt: int, payload: bytes) -> 
         if payload:
             return CodecError(f"{kind.name} carries no payload, got {len(payload)} bytes", request_id)
         return WireMessage(kind, request_id, attempt)
+    excess = _excess(payload) if kind in _FROM_CLIENTS else None
+    if excess is not None:
+        return CodecError(f"payload of {kind.name} has more than {excess}", request_id)
     try:
         record = record_type.model_validate_json(payload)
     except (ValidationError, ValueError, RecursionError) as error:
-        return CodecError(f"payload of {kind.name} is not a {record_type.__name__}: {error}", request_id)
+        problem = str(error)[:_SHOWN_CHARS]
+        return CodecError(f"payload of {kind.name} is not a {record_type.__name__}: {problem}", request_id)
     return WireMessage(kind, request_id, attempt, record)
+
+
+def _excess(payload: bytes) -> str | None:
+    """Return what JSON has too much of, in a few passes over its bytes and before anything is made of it.
+
+    What is outside of strings is found without reading JSON: no escaped quote is left, so that quotes open
+    and close strings in turn. In what is not JSON this counts something else, and no more work follows.
+    """
+    plain = payload.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 2 * MAX_STRINGS:
+        return f"{MAX_STRINGS} strings"
+    bare = b"".join(plain.split(b'"')[::2])
+    if len(bare) > MAX_BARE_BYTES:
+        return f"{MAX_BARE_BYTES} bytes outside of strings"
+    if sum(map(bare.count, (b",", b":", b"[", b"{"))) > MAX_ITEMS:
+        return f"{MAX_ITEMS} items"
+    return None

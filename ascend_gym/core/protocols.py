@@ -165,7 +165,12 @@ class Backend(Protocol):
         """Return ``None`` if the backend can evaluate the operator, else the reason why not."""
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        on_launch: Callable[[str], None] = lambda _: None,
     ) -> Built | Failure:
         """Build ``candidate`` for ``case``.
 
@@ -174,6 +179,8 @@ class Backend(Protocol):
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
+            on_launch: called with the digest of all that the tiling program hands to the kernel, once that is
+                known; not where it depends on values of inputs, or where only a device tells.
 
         Returns:
             The build, or the candidate's fault.

@@ -432,10 +432,15 @@ class OpSpec(Record):
         auto_sync: whether the operator is compiled with automatic synchronisation.
         reads_all_inputs: whether every element of every input affects the output, so that a kernel that
             leaves some unread cannot be correct.
+        latency_depends_on_values: whether honest kernels do more work for some values than for others, as
+            where indices choose what is read.
+        shared_inputs: inputs whose values decide how much work there is, such as lengths of sequences: they are
+            the same for all candidates, so that prices can be compared; those of the domain are not.
         cases: cases; the speedup is the geometric mean over them.
         hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the
             framework calls and has their price.
+        reference: ``baseline`` when what these sources compute is what is expected: there is no other reference.
         folder_digest: digest of everything in the folder that affects a verdict.
         domain: values that it has to be right for; ``None`` where none are declared, so that they are those
             of its cases.
@@ -449,9 +454,12 @@ class OpSpec(Record):
     description: str
     auto_sync: bool
     reads_all_inputs: bool = False
+    latency_depends_on_values: bool = Field(default=False, exclude_if=lambda value: not value)
+    shared_inputs: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     cases: tuple[Case, ...] = Field(min_length=1)
     hidden_cases: tuple[Case, ...] = Field(default=(), exclude_if=lambda value: not value)
     baseline: Candidate
+    reference: Literal["baseline"] | None = Field(default=None, exclude_if=lambda value: value is None)
     folder_digest: str
     domain: Domain | None = Field(default=None, exclude_if=lambda value: value is None)
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.metrics import (
     FAST_P,
-    OPERATORS_FOR_P,
+    NO_INTERVAL_NOTE,
+    P_NOTE,
     Estimate,
+    PairedTest,
     fast_p,
     geometric_mean,
-    paired_p_value,
+    holm,
+    paired_test,
     relative_speedup,
 )
 
 NONE = "-"
-P_NOTE = (
-    f"n < {OPERATORS_FOR_P} stands for p: the test compares operators, and with fewer than {OPERATORS_FOR_P} "
-    "it cannot tell any difference from chance at 5 %."
-)
+P_COLUMN = "p (Holm)"
 _SPLIT = "Runs of one method with different budgets, models or chips count as runs of different methods."
-_SIGNIFICANT = 0.05
 _FIRST = "best-of-n"
 
 Cell = tuple[str, int]  # operator, seed
@@ -95,14 +94,15 @@ class Row:
         method: name of the method.
         geometric_mean: geometric mean of the speedups.
         relative: geometric mean of the speedups relative to those of the reference, the first method.
-        p_value: p value of that difference (``paired_p_value``).
+        test: whether that differs from 1 (``paired_test``), corrected over the methods; ``None`` for the
+            reference itself.
         fast: share of operators with a speedup above p, for each p of ``FAST_P``.
     """
 
     method: str
     geometric_mean: Estimate
     relative: Estimate
-    p_value: float
+    test: PairedTest | None
     fast: tuple[Estimate, ...]
 
 
@@ -120,6 +120,15 @@ class Table:
         ruler = ["---", *["---:"] * (len(self.columns) - 1)]
         lines = ["| " + " | ".join(cells) + " |" for cells in (self.columns, ruler, *self.rows)]
         return "\n".join([f"### {self.title}", "", *lines, ""])
+
+
+def figure_notes(tables: Iterable[Table]) -> list[str]:
+    """Return what marks mean, of those that stand in ``tables``."""
+    texts = [
+        text for table in tables for text in (table.title, *(cell for row in table.rows for cell in row))
+    ]
+    marks = {"(least ": P_NOTE, "[-]": NO_INTERVAL_NOTE}
+    return [said for mark, said in marks.items() if any(mark in text for text in texts)]
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
@@ -220,8 +229,20 @@ class Comparison:
         """Return the metrics of each method within a budget; empty without operators."""
         if not self.operators:
             return []
-        first = self.speedups(self.methods[0], budget)
-        return [self._row(method, self.speedups(method, budget), first) for method in self.methods]
+        tables = [self.speedups(method, budget) for method in self.methods]
+        tests = [paired_test(table, tables[0]) for table in tables[1:]]
+        corrected = holm([test.p_value for test in tests])
+        held = [replace(test, holm=value) for test, value in zip(tests, corrected, strict=True)]
+        return [
+            Row(
+                method,
+                geometric_mean(table),
+                relative_speedup(table, tables[0]),
+                test,
+                tuple(fast_p(table, p) for p in FAST_P),
+            )
+            for method, table, test in zip(self.methods, tables, [None, *held], strict=True)
+        ]
 
     def as_json(self, budgets: Sequence[int]) -> dict[str, Any]:
         """Return all metrics and all speedups as JSON values."""
@@ -250,7 +271,8 @@ class Comparison:
     def metrics_table(self, budget: int, where: str, digits: int = 1) -> Table:
         """Return geometric mean, gain over the reference and fast_p of each method, with 95 % intervals.
 
-        An asterisk marks a p value below 0.05; methods that are not compared have dashes.
+        P values are corrected over the methods of the table (Holm); an asterisk marks those below 0.05.
+        Methods that are not compared have dashes.
 
         Args:
             budget: number of evaluations to consider.
@@ -258,12 +280,12 @@ class Comparison:
             digits: decimal digits of the percentages.
         """
         first = self.methods[0] if self.methods else NONE
-        columns = ("method", "GM", f"GM over {first}", "p", *(f"fast_{p:.1f} %" for p in FAST_P))
+        columns = ("method", "GM", f"GM over {first}", P_COLUMN, *(f"fast_{p:.1f} %" for p in FAST_P))
         rows = [
             (
                 row.method,
                 row.geometric_mean.text(3),
-                *(("reference", "") if row.method == first else (row.relative.text(3), self._p_text(row))),
+                *(("reference", "") if row.test is None else (row.relative.text(3), row.test.text)),
                 *(share.text(digits, scale=100.0) for share in row.fast),
             )
             for row in self.rows(budget)
@@ -304,16 +326,6 @@ class Comparison:
         names = [name.partition(" (")[0] for name in (*self.methods, *self.others)]
         return any(names.count(name.partition(" (")[0]) > 1 for name in self.others)
 
-    @property
-    def is_tested(self) -> bool:
-        """Whether there are enough operators for p values."""
-        return len(self.operators) >= OPERATORS_FOR_P
-
-    def _p_text(self, row: Row) -> str:
-        if not self.is_tested:
-            return f"n < {OPERATORS_FOR_P}"
-        return f"{row.p_value:.3g}{' *' if row.p_value < _SIGNIFICANT else ''}"
-
     def _is_seedless(self, method: str, operator: str) -> bool:
         curves = {self._finished(method, operator, seed).best_us for seed in self.seeds}
         return len(curves) == 1
@@ -322,12 +334,6 @@ class Comparison:
         curve = self._curves[method, operator, seed]
         assert curve is not None, "only operators are asked for whose runs are all finished"
         return curve
-
-    @staticmethod
-    def _row(method: str, speedups: list[list[float]], first: list[list[float]]) -> Row:
-        fast = tuple(fast_p(speedups, p) for p in FAST_P)
-        relative, p_value = relative_speedup(speedups, first), paired_p_value(speedups, first)
-        return Row(method, geometric_mean(speedups), relative, p_value, fast)
 
 
 def _count(number: int, noun: str) -> str:

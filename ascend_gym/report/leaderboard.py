@@ -7,16 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ascend_gym.core.append_log import canonical_json
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison, Run, Table
-from ascend_gym.report.metrics import FAST_P, fast_p, geometric_mean, paired_p_value, relative_speedup
+from ascend_gym.report.metrics import FAST_P, Estimate, PairedTest, geometric_mean, relative_speedup
 from ascend_gym.report.stored_runs import comparison_runs
+from ascend_gym.search.model_client import MAX_TOKENS
 from ascend_gym.sweep.run_reader import settings_of
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
-_OPTIONS = ("temperature", "offline_model", "device_seconds", "tokens", "usd", "price", "duplicates")
-_DEFAULTS = {"duplicates": "charged"}
+_OPTIONS = (
+    "temperature",
+    "reasoning_effort",
+    "max_tokens",
+    "offline_model",
+    "device_seconds",
+    "tokens",
+    "usd",
+    "price",
+    "duplicates",
+)
+_DEFAULTS = {"duplicates": "charged", "max_tokens": MAX_TOKENS}
+_NOT_SHARED = ("operator", "op_dir", "seed", "chip_file")
 
 
 def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> dict[str, Any]:
@@ -34,21 +47,33 @@ def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> 
         [
             *(Run("A", run.operator, run.seed, run.curve) for run in one),
             *(Run("B", run.operator, run.seed, run.curve) for run in other),
-        ]
+        ],
+        reference="B",
     )
     if not pair.operators or len(pair.methods) != 2:
         raise MisuseError("the two have no operator in common for which the same seeds are finished")
+    reference, row = pair.rows(budget)
+    assert row.test is not None, "only the reference has none"
     speedups, others = pair.speedups("A", budget), pair.speedups("B", budget)
-    rows = [_operator(name, a, b) for name, a, b in zip(pair.operators, speedups, others, strict=True)]
-    ratios = [row["ratio"] for row in rows]
+    ratios = [relative_speedup([a], [b]).value for a, b in zip(speedups, others, strict=True)]
+    rows = [
+        {
+            "operator": name,
+            "one": geometric_mean([ours]).value,
+            "other": geometric_mean([theirs]).value,
+            "ratio": ratio,
+            "speedups": [ours, theirs],
+        }
+        for name, ours, theirs, ratio in zip(pair.operators, speedups, others, ratios, strict=True)
+    ]
     return {
         "budget": budget,
         "seeds": pair.seeds,
         "left_out": pair.left_out,
-        "geometric_mean": [asdict(geometric_mean(table)) for table in (speedups, others)],
-        "fast_p": {f"{p:.1f}": [fast_p(table, p).value for table in (speedups, others)] for p in FAST_P},
-        "ratio": asdict(relative_speedup(speedups, others)),
-        "p_value": paired_p_value(speedups, others),
+        "geometric_mean": [asdict(each.geometric_mean) for each in (row, reference)],
+        "fast_p": {f"{p:.1f}": [row.fast[at].value, reference.fast[at].value] for at, p in enumerate(FAST_P)},
+        "ratio": asdict(row.relative),
+        "test": asdict(row.test),
         "faster": sum(ratio > 1 for ratio in ratios),
         "equal": sum(ratio == 1 for ratio in ratios),
         "slower": sum(ratio < 1 for ratio in ratios),
@@ -58,10 +83,9 @@ def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> 
 
 def paired_table(document: dict[str, Any], one: str, other: str) -> Table:
     """Return the operators of ``paired_comparison`` as a table, with the overall result in its title."""
-    ratio = document["ratio"]
     title = (
-        f"{one} over {other} at budget {document['budget']}: {ratio['value']:.3f} "
-        f"[{ratio['low']:.3f}, {ratio['high']:.3f}], p = {document['p_value']:.3g}; "
+        f"{one} over {other} at budget {document['budget']}: {Estimate(**document['ratio']).text(3)}, "
+        f"p = {PairedTest(**document['test']).text}; "
         f"{document['faster']} faster, {document['equal']} equal, {document['slower']} slower"
     )
     rows = tuple(
@@ -69,12 +93,6 @@ def paired_table(document: dict[str, Any], one: str, other: str) -> Table:
         for row in document["operators"]
     )
     return Table(title, ("operator", one, other, "ratio"), rows)
-
-
-def _operator(name: str, one: list[float], other: list[float]) -> dict[str, Any]:
-    mean, other_mean = geometric_mean([one]).value, geometric_mean([other]).value
-    ratio = relative_speedup([one], [other]).value if one != other else 1.0
-    return {"operator": name, "one": mean, "other": other_mean, "ratio": ratio, "speedups": [one, other]}
 
 
 def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> dict[str, Any]:
@@ -115,9 +133,9 @@ def sweep_command(runs: Sequence[RunRecord], operators: Sequence[str], seeds: Se
 
 
 def _identity(run: RunRecord) -> tuple[object, ...]:
-    settings = settings_of(run)
-    limits = tuple(settings.get(name) for name in _OPTIONS)
-    return run.variant, run.model, run.chip, run.budget, run.protocol_digest, limits
+    """Return what runs of one row have in common: all settings but operator and seed."""
+    settings = {name: value for name, value in settings_of(run).items() if name not in _NOT_SHARED}
+    return run.variant, run.model, run.chip, run.budget, run.protocol_digest, canonical_json(settings)
 
 
 def _row(
@@ -127,7 +145,7 @@ def _row(
     if not compared.operators:
         return None
     run = runs[0]
-    speedups = compared.speedups(compared.methods[0], run.budget)
+    (figures,) = compared.rows(run.budget)
     complete = set(compared.operators) == set(operators)
     named = [suite] if complete else sorted(compared.operators)
     return {
@@ -139,8 +157,8 @@ def _row(
         "complete": complete,
         "operators": len(compared.operators),
         "left_out": compared.left_out,
-        "geometric_mean": asdict(geometric_mean(speedups)),
-        "fast_p": {f"{p:.1f}": asdict(fast_p(speedups, p)) for p in FAST_P},
+        "geometric_mean": asdict(figures.geometric_mean),
+        "fast_p": {f"{p:.1f}": asdict(each) for p, each in zip(FAST_P, figures.fast, strict=True)},
         "costs": _costs(store, runs, set(compared.operators)),
         "code_digests": sorted({each.code_digest for one in runs for each in store.sessions(one.run_id)}),
         "run_ids": [one.run_id for one in runs],
@@ -157,3 +175,28 @@ def _costs(store: ResultsStore, runs: Sequence[RunRecord], operators: set[str]) 
             for name, amount in zip(names, amounts, strict=True):
                 totals[name] += amount
     return totals
+
+
+def leaderboard_table(board: Mapping[str, Any]) -> Table:
+    """Return what ``leaderboard`` returns as a table."""
+    columns = (
+        "method",
+        "model",
+        "chip",
+        "budget",
+        "operators",
+        "seeds",
+        "GM",
+        *(f"fast_{p:.1f} %" for p in FAST_P),
+    )
+    rows = tuple(
+        (
+            *(str(row[name]) for name in ("method", "model", "chip", "budget")),
+            f"{row['operators']}/{len(board['operators'])}",
+            str(len(row["seeds"])),
+            Estimate(**row["geometric_mean"]).text(3),
+            *(Estimate(**row["fast_p"][f"{p:.1f}"]).text(1, scale=100.0) for p in FAST_P),
+        )
+        for row in board["rows"]
+    )
+    return Table(f"Suite {board['suite']}, 95 % intervals", columns, rows)

@@ -1,4 +1,4 @@
-"""Metrics over a set of operators, with bootstrap confidence intervals.
+"""Metrics over a set of operators, with 95 % intervals and tests: the one place of both.
 
 All of them are based on speedups: the latency of an operator's own sources divided by that of the best
 candidate of a run. A run that found nothing, or whose baseline failed, counts as a speedup of 1, so that a
@@ -7,13 +7,17 @@ method never benefits from failing.
 Geometric mean and fast_p are those of the AscendOptimizer paper, version 1 (fast_p is its equation 6: the
 share of operators with a speedup above p). With several seeds per operator, the mean over its seeds
 counts: of the logarithm for the geometric mean, of "faster than p" for fast_p.
+
+Operators are the sample: an interval tells where the figure of further operators of the same kind is to be
+expected. Nothing here depends on the order of the operators. What the intervals cover is simulated by
+``benchmarks/methods/interval_coverage.py``. scipy takes a while to import and is imported where it is needed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,29 +26,67 @@ from ascend_gym.core.errors import MisuseError
 
 FAST_P = (1.0, 1.2, 1.4, 1.8, 2.0)
 BUDGETS = (5, 10, 20, 40)
-OPERATORS_FOR_P = 6  # of the 2**n flips of n operators at least two are as large as any: 2 / 2**5 > 0.05
+SIGNIFICANT = 0.05
+NO_INTERVAL_NOTE = "[-]: one operator, or operators that are all equal, give no interval."
+P_NOTE = (
+    "p is exact up to 14 operators. (least x): with so few operators that differ, the test cannot give "
+    "less than x, so it cannot tell any difference from chance at 5 %."
+)
 
-_CONFIDENCE = 0.95
-_RESAMPLES = 2000
-_EXACT_OPERATORS = 12
-_FLIPS = 20_000
-_ROUNDING = 1e-12  # flips that differ in the order of the sum only are equal
+_TAIL = 0.025
+_FLIPS = 20_000  # more than 2**14
+_LOG_STEP = 1e-9  # logarithms are counted in these steps, so that equal sums are equal
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A metric with its 95 % confidence interval."""
+    """A metric with its 95 % confidence interval.
+
+    Attributes:
+        value: the metric.
+        low: lower end; ``None`` where the operators do not tell how much they vary.
+        high: upper end; likewise.
+    """
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends, for drawing: the value twice where there is no interval."""
+        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
 
     def text(self, digits: int, scale: float = 1.0) -> str:
         """Return the value times ``scale``, with its interval in brackets."""
+        if self.low is None or self.high is None:
+            return f"{self.value * scale:.{digits}f} [-]"
         value, low, high = (f"{each * scale:.{digits}f}" for each in (self.value, self.low, self.high))
         return f"{value} [{low}, {high}]"
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The outcome of a test whether two methods differ.
+
+    Attributes:
+        p_value: two-sided p value.
+        least: smallest p value that so many differing operators can give.
+        holm: ``p_value`` corrected over the methods of a comparison; equal to it for a single one.
+    """
+
+    p_value: float
+    least: float
+    holm: float
+
+    @property
+    def text(self) -> str:
+        """The corrected p value; with an asterisk below 0.05, or with the least one if that is not below."""
+        if self.least >= SIGNIFICANT:
+            return f"{self.holm:.3g} (least {self.least:.3g})"
+        return f"{self.holm:.3g}{' *' if self.holm < SIGNIFICANT else ''}"
 
 
 def geometric_mean(speedups: Sequence[Sequence[float]]) -> Estimate:
@@ -54,8 +96,9 @@ def geometric_mean(speedups: Sequence[Sequence[float]]) -> Estimate:
         MisuseError: they are not a table of positive numbers.
     """
     logarithms = np.log(_table(speedups))
-    mean = _bootstrapped(logarithms)
-    return Estimate(float(np.exp(mean.value)), float(np.exp(mean.low)), float(np.exp(mean.high)))
+    value = math.exp(math.fsum(logarithms.flat) / logarithms.size)
+    ends = _mean_interval(_over_seeds(logarithms))
+    return Estimate(value, *((None, None) if ends is None else map(math.exp, ends)))
 
 
 def fast_p(speedups: Sequence[Sequence[float]], p: float) -> Estimate:
@@ -64,11 +107,15 @@ def fast_p(speedups: Sequence[Sequence[float]], p: float) -> Estimate:
     Raises:
         MisuseError: they are not a table of positive numbers.
     """
-    return _bootstrapped((_table(speedups) > p).astype(np.float64))
+    return share((_table(speedups) > p).tolist())
 
 
 def share(hits: Sequence[Sequence[bool]]) -> Estimate:
-    """Return the share of hits, of shape (operators, seeds).
+    """Return the share of hits, of shape (operators, seeds), with a score interval (Wilson 1927).
+
+    The seeds of an operator are no independent hits. The number of hits that counts is what the variance
+    between operators comes to, of which a t quantile with so few operators takes its part (Korn and
+    Graubard 1998); it is at least the number of operators and at most that of runs.
 
     Raises:
         MisuseError: rows differ in length, or there are none.
@@ -76,7 +123,21 @@ def share(hits: Sequence[Sequence[bool]]) -> Estimate:
     lengths = {len(row) for row in hits}
     if len(lengths) != 1 or 0 in lengths:
         raise MisuseError(f"expected the same seeds, at least one, for each operator; got {sorted(lengths)}")
-    return _bootstrapped(np.asarray(hits, dtype=np.float64))
+    from scipy.special import ndtri, stdtrit
+
+    operators, seeds = len(hits), lengths.pop()
+    rates = [sum(row) / seeds for row in hits]
+    value, z = math.fsum(rates) / operators, float(ndtri(1 - _TAIL))
+    effective = float(operators)
+    variance = math.fsum((rate - value) ** 2 for rate in rates)
+    if operators > 1 and variance > 0:
+        variance /= (operators - 1) * operators
+        found = value * (1 - value) / variance * (z / float(stdtrit(operators - 1, 1 - _TAIL))) ** 2
+        effective = min(max(found, operators), operators * seeds)
+    shrunk = 1 + z * z / effective
+    middle = (value + z * z / (2 * effective)) / shrunk
+    half = z / shrunk * math.sqrt(value * (1 - value) / effective + (z / (2 * effective)) ** 2)
+    return Estimate(value, max(0.0, min(middle - half, value)), min(1.0, max(middle + half, value)))
 
 
 def relative_speedup(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Estimate:
@@ -88,36 +149,53 @@ def relative_speedup(speedups: Sequence[Sequence[float]], others: Sequence[Seque
     Raises:
         MisuseError: they are not tables of positive numbers, or differ in shape.
     """
-    table, other = _paired(speedups, others)
-    return geometric_mean((table / other).tolist())
+    return geometric_mean(_ratios(speedups, others).tolist())
 
 
-def paired_p_value(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    """Return the two-sided p value of the difference between two methods.
+def paired_test(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> PairedTest:
+    """Test whether two methods differ, operator by operator.
 
-    A sign-flip permutation test on the mean logarithm of the ratio of each operator (Fisher): all flips for
-    up to ``_EXACT_OPERATORS`` operators, else ``_FLIPS`` random ones, including the observed one.
+    A two-sided sign-flip permutation test on the mean logarithm of the ratio of each operator (Fisher): all
+    flips for up to 14 operators that differ, else ``_FLIPS`` random ones, the same for the same ratios.
 
     Raises:
         MisuseError: they are not tables, or differ in shape.
     """
-    table, other = _paired(speedups, others)
-    differences = np.log(table / other).mean(axis=1)
-    operators = len(differences)
-    if operators <= _EXACT_OPERATORS:
-        signs = np.asarray(list(product((1.0, -1.0), repeat=operators)))
-    else:
-        drawn = np.random.default_rng([operators]).integers(0, 2, (_FLIPS, operators)) * 2.0 - 1.0
-        signs = np.concatenate([np.ones((1, operators)), drawn])
-    means = np.abs(signs @ differences)
-    return float((means >= means[0] * (1.0 - _ROUNDING)).mean())
+    steps = np.round(_over_seeds(np.log(_ratios(speedups, others))) / _LOG_STEP)
+    steps = np.sort(steps[steps != 0])
+    if len(steps) < 2:  # both signs of a single one are as far from 0
+        return PairedTest(1.0, 1.0, 1.0)
+    if steps.sum() < 0:
+        steps = np.sort(-steps)
+    from scipy.stats import permutation_test
+
+    found = permutation_test(
+        (steps,),
+        lambda flipped, axis: np.abs(flipped.sum(axis=axis)),
+        permutation_type="samples",
+        alternative="greater",
+        vectorized=True,
+        n_resamples=_FLIPS,
+        rng=np.random.default_rng(0),
+    )
+    p_value = float(found.pvalue)
+    return PairedTest(p_value, 2.0 ** (1 - len(steps)), p_value)
 
 
-def _paired(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> tuple[Array, Array]:
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values corrected for being several, after Holm (1979), in the same order."""
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[at]))
+        corrected[at] = largest
+    return corrected
+
+
+def _ratios(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Array:
     table, other = _table(speedups), _table(others)
     if table.shape != other.shape:
         raise MisuseError(f"expected tables of one shape, got {table.shape} and {other.shape}")
-    return table, other
+    return table / other
 
 
 def _table(speedups: Sequence[Sequence[float]]) -> Array:
@@ -135,18 +213,35 @@ def _table(speedups: Sequence[Sequence[float]]) -> Array:
     return table
 
 
-def _bootstrapped(cells: Array) -> Estimate:
-    """Return the mean over operators of the mean over seeds, with a percentile bootstrap interval.
+def _over_seeds(cells: Array) -> Array:
+    """Return the mean of each operator over its seeds, the same in whatever order they come."""
+    return np.asarray([math.fsum(row) / len(row) for row in cells], dtype=np.float64)
 
-    Operators are drawn with replacement, and for each of them its seeds (nested bootstrap). The
-    draws depend only on the shape of the table, so equal tables give equal intervals.
-    ``scipy.stats.bootstrap`` draws at one level only, and a plain install has no scipy.
+
+def _mean_interval(values: Array) -> tuple[float, float] | None:
+    """Return the 95 % interval of the mean of ``values``, one per operator; ``None`` if they do not differ.
+
+    It holds two intervals: Student's t, and the t corrected for the skewness of the sample (Hall 1992, On
+    the removal of skewness by transformation). Log speedups are skewed, since they end at 0: there, t alone
+    covers less than 90 % with few operators, because a sample without a large gain says too little of large
+    gains. Without skewness the two together cover up to 97 % (docs/comparison.md).
     """
-    operators, seeds = cells.shape
-    generator = np.random.default_rng([operators, seeds])
-    rows = generator.integers(operators, size=(_RESAMPLES, operators, 1))
-    columns = generator.integers(seeds, size=(_RESAMPLES, operators, seeds))
-    means = cells[rows, columns].mean(axis=(1, 2))
-    tail = (1.0 - _CONFIDENCE) / 2.0
-    low, high = np.quantile(means, [tail, 1.0 - tail])
-    return Estimate(float(cells.mean()), float(low), float(high))
+    count = len(values)
+    if count < 2 or np.ptp(values) <= _LOG_STEP:
+        return None
+    from scipy.special import stdtrit
+
+    mean = math.fsum(values) / count
+    deviations = np.sort(values - mean)
+    spread = math.sqrt(math.fsum(deviations**2) / (count - 1))
+    t = float(stdtrit(count - 1, 1 - _TAIL))
+    scores = [(t, -t)]
+    skewness = 0.0
+    if count > 2:
+        skewness = math.fsum((deviations / spread) ** 3) * count / ((count - 1) * (count - 2))
+    if abs(skewness) > _LOG_STEP:
+        x = skewness / math.sqrt(count)
+        high, low = (float(3 / x * (np.cbrt(1 + x * (z - x / 6)) - 1)) for z in (t, -t))
+        scores.append((high, low))
+    error = spread / math.sqrt(count)
+    return mean - max(high for high, _ in scores) * error, mean - min(low for _, low in scores) * error

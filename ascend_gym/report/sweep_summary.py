@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ascend_gym.core.append_log import read_log
-from ascend_gym.report.comparison import P_NOTE, Comparison, Table
+from ascend_gym.report.comparison import Comparison, Table
 from ascend_gym.report.metrics import BUDGETS
 from ascend_gym.report.stored_runs import comparison_runs
 from ascend_gym.search.journal import TIMINGS_NAME
@@ -55,13 +55,11 @@ def summary_notes(compared: Mapping[tuple[str, int], Comparison]) -> list[str]:
     """Return notes on how to read the tables, or why there are none."""
     if not any(comparison.operators for comparison in compared.values()):
         return ["No run is finished yet, so there is nothing to compare."]
-    notes = [
+    return [
         f"{chip}, budget {budget}: {said}"
         for (chip, budget), comparison in compared.items()
         for said in comparison.notes()
     ]
-    untested = any(len(each.methods) > 1 and not each.is_tested for each in compared.values())
-    return [*notes, P_NOTE] if untested else notes
 
 
 def summary_document(compared: Mapping[tuple[str, int], Comparison]) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import OpSpec
-from ascend_gym.suite.cann_sources import checkout_root, read_build_file, read_cann_candidate
+from ascend_gym.suite.cann_sources import checkout_root, read_checkout_sources
+from ascend_gym.suite.domain_library import library_root
 from ascend_gym.suite.imported import has_example, imported_example
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 
@@ -36,7 +37,7 @@ def case_folder(folder: Path) -> Path:
         InfrastructureError: the importer cannot run.
     """
     own = own_case_folder(folder)
-    if own is None and not has_example(folder):
+    if own is None and library_root(folder) is None and not has_example(folder):
         raise OperatorFormatError(
             f"{folder}: needs {MANIFEST_NAME} and reference.py, or examples/AclNNInvocationNaive with "
             f"gen_data.py and main.cpp"
@@ -67,7 +68,7 @@ def spec_with_cases(folder: Path, cases: Path, op_id: str, folder_digest: str) -
         OperatorFormatError: its sources say something in a way that is not understood.
     """
     manifest = read_manifest(cases / MANIFEST_NAME)
-    build = read_build_file(folder)
+    candidate, auto_sync = read_checkout_sources(folder)
     return OpSpec(
         op_id=op_id,
         op_type=manifest.operator.type,
@@ -75,9 +76,12 @@ def spec_with_cases(folder: Path, cases: Path, op_id: str, folder_digest: str) -
         level=manifest.operator.level,
         category=manifest.operator.category,
         description=manifest.operator.description,
-        auto_sync=build.auto_sync,
+        auto_sync=auto_sync,
         reads_all_inputs=manifest.operator.reads_all_inputs,
+        latency_depends_on_values=manifest.operator.latency_depends_on_values,
+        shared_inputs=manifest.operator.shared_inputs,
         cases=manifest.cases(),
-        baseline=read_cann_candidate(folder, build),
+        reference=manifest.operator.reference,
+        baseline=candidate,
         folder_digest=folder_digest,
     )

@@ -19,7 +19,9 @@ from ascend_gym.core.digest import digest_of_tree
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 from ascend_gym.core.toml_file import read_toml
-from ascend_gym.suite.imported import read_index
+from ascend_gym.suite.domain_library import auto_sync as library_auto_sync
+from ascend_gym.suite.domain_library import library_root, read_library_candidate, read_library_operator
+from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, OperatorSection
 from ascend_gym.suite.sources import SOURCE_SUFFIXES, choose_main, read_candidate, read_source
 
@@ -36,7 +38,6 @@ _REGISTERS_TILING = re.compile(r"\bIMPL_OP_OPTILING\b|\bSetTiling\s*\(")
 _REGISTERS_OPERATOR = re.compile(r"\bOP_ADD\s*\(")
 _ENTRY = re.compile(r"\b__global__\b")
 _COMPILED = (".cpp", ".cc")
-_SCHEME = "cann-ops:"
 _SOURCE_FILES = ("CMakeLists.txt", "op_host/**/*", "op_kernel/**/*")
 
 
@@ -216,6 +217,19 @@ def _existing(paths: Iterable[Path | None]) -> tuple[Path, ...]:
     )
 
 
+def read_checkout_sources(place: Path) -> tuple[Candidate, bool]:
+    """Return the sources of an operator folder of a checkout, and whether the compiler synchronises by itself.
+
+    Raises:
+        OperatorFormatError: they cannot be understood.
+    """
+    root = library_root(place)
+    if root is not None:
+        return read_library_candidate(read_library_operator(place, root)), library_auto_sync(place)
+    build = read_build_file(place)
+    return read_cann_candidate(place, build), build.auto_sync
+
+
 def read_sources(folder: Path, name: str, operator: OperatorSection) -> tuple[Candidate, bool]:
     """Return the sources that a manifest asks for, and whether the compiler synchronises by itself.
 
@@ -230,12 +244,12 @@ def read_sources(folder: Path, name: str, operator: OperatorSection) -> tuple[Ca
     """
     place = folder if operator.sources is None else source_folder(folder, operator.sources)
     auto_sync = operator.auto_sync
-    if checkout_root(place) is None or operator.tiling or operator.kernel:
+    in_checkout = checkout_root(place) is not None or library_root(place) is not None
+    if not in_checkout or operator.tiling or operator.kernel:
         candidate = read_candidate(place, name, tiling=operator.tiling, kernel=operator.kernel)
     else:
-        build = read_build_file(place)
-        candidate = read_cann_candidate(place, build)
-        auto_sync = auto_sync if "auto_sync" in operator.model_fields_set else build.auto_sync
+        candidate, by_compiler = read_checkout_sources(place)
+        auto_sync = auto_sync if "auto_sync" in operator.model_fields_set else by_compiler
     wanted = operator.sources_digest
     if wanted is not None and not candidate.digest.startswith(wanted):
         raise OperatorFormatError(
@@ -252,13 +266,15 @@ def source_folder(folder: Path, sources: str) -> Path:
         OperatorFormatError: no checkout was imported, or it has no such folder.
     """
     manifest = folder / MANIFEST_NAME
-    root = read_index().root
+    suite, _, inside = sources.partition(":")
+    root = read_index(suite).root
     if not root:
+        option = "--cann-ops" if suite == IMPORTED_SUITE else "--cann-library"
         raise OperatorFormatError(
-            f"{manifest}: operator.sources is {sources!r}, and no checkout of cann-ops is known: "
-            "ascend-gym suite import --cann-ops DIR"
+            f"{manifest}: operator.sources is {sources!r}, and no checkout of {suite} is known: "
+            f"ascend-gym suite import {option} DIR"
         )
-    place = Path(root) / "src" / sources.removeprefix(_SCHEME)
+    place = Path(root) / ("src" if suite == IMPORTED_SUITE else "") / inside
     if not (place / "op_host").is_dir() or not (place / "op_kernel").is_dir():
         raise OperatorFormatError(f"{manifest}: operator.sources: {place} has no op_host and op_kernel")
     return place
@@ -278,4 +294,8 @@ def digest_of_sources_elsewhere(folder: Path) -> str | None:
     sources = operator.get("sources") if isinstance(operator, dict) else None
     if not isinstance(sources, str):
         return None
-    return digest_of_tree(source_folder(folder, sources), _SOURCE_FILES)
+    place = source_folder(folder, sources)
+    root = library_root(place)
+    if root is not None:
+        return read_library_candidate(read_library_operator(place, root)).digest
+    return digest_of_tree(place, _SOURCE_FILES)

@@ -7,9 +7,12 @@ of its own, which writes what it says as an ``op.toml`` with data files into the
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,12 +26,14 @@ from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.records import Record
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.toml_file import read_toml, reason_of
+from ascend_gym.suite.domain_library import library_root, read_library_operator
+from ascend_gym.suite.domain_library import operator_folders as library_folders
 from ascend_gym.suite.manifest import MANIFEST_NAME
 
 IMPORTED_SUITE = "cann-ops"
 PAPER_SUITE = "cann-ops-101"  # of the imported operators those that AscendOptimizer is measured on
 
-_INDEX_NAME = "cann-ops.json"
+_LIBRARIES = "libraries"  # in the cache root: an index of each library by domain
 
 EXAMPLE_FOLDER = "examples/AclNNInvocationNaive"
 EXIT_FORMAT = 4
@@ -36,13 +41,30 @@ _IMPORTER = "npu_daemon.importer.__main__"
 _FOLDER = "imported"
 _VERSION = 2  # of what the importer writes for the same example
 _READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
+_LIBRARY_VERSION = 1  # likewise, of an operator of a library
+_LIBRARY_READ = (
+    "op_host/*_def*",
+    "op_host/CMakeLists.txt",
+    "tests/assets/*.py",
+    "tests/st/**/*",
+    "examples/**/*.cpp",
+    "CMakeLists.txt",
+)
+_PACKAGES = ("torch", "tensorflow")  # that a reference may need
 
 
 class ImportedOperator(Record):
-    """One operator of the checkout; ``folder`` is relative to it, ``needs`` is empty when it is ready."""
+    """One operator of the checkout.
+
+    Attributes:
+        folder: relative to the checkout.
+        needs: why it is not ready; empty when it is.
+        key: of what it was imported from, for operators of libraries.
+    """
 
     folder: str
     needs: str = ""
+    key: str = Field(default="", exclude_if=lambda value: not value)
 
 
 class ImportIndex(Record):
@@ -97,13 +119,24 @@ def select_operators(checkout: Path, names: Iterable[str]) -> dict[str, Path]:
     return {name: folders[name] for name in wanted}
 
 
-def read_index() -> ImportIndex:
-    """Return the index in the cache root; an empty one when nothing was imported.
+def _index_path(suite: str) -> Path:
+    return cache_root() / (
+        f"{IMPORTED_SUITE}.json" if suite == IMPORTED_SUITE else f"{_LIBRARIES}/{suite}.json"
+    )
+
+
+def library_suites() -> list[str]:
+    """Return the names of the imported libraries by domain, such as ``ops-math``."""
+    return sorted(path.stem for path in (cache_root() / _LIBRARIES).glob("*.json"))
+
+
+def read_index(suite: str = IMPORTED_SUITE) -> ImportIndex:
+    """Return the index of a checkout in the cache root; an empty one when nothing was imported.
 
     Raises:
         MisuseError: the file is damaged.
     """
-    path = cache_root() / _INDEX_NAME
+    path = _index_path(suite)
     try:
         return ImportIndex.model_validate_json(path.read_bytes())
     except FileNotFoundError:
@@ -131,8 +164,77 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
         for name, reason in needs.items()
     }
     index = ImportIndex(root=str(root), operators={**kept, **added})
-    write_whole(cache_root() / _INDEX_NAME, index.model_dump_json(indent=1).encode())
+    write_whole(_index_path(IMPORTED_SUITE), index.model_dump_json(indent=1).encode())
     return index
+
+
+def library_key(folder: Path) -> str:
+    """Return what says that an operator of a library would be imported as before: its files, and the packages at hand."""
+    at_hand = [name for name in _PACKAGES if importlib.util.find_spec(name) is not None]
+    return digest_of(
+        "library operator",
+        _LIBRARY_VERSION,
+        at_hand,
+        folder.parts[-2:],
+        digest_of_tree(folder, _LIBRARY_READ),
+    )
+
+
+def import_library(
+    checkout: Path, names: Iterable[str], told: Callable[[str, str], None], processes: int
+) -> tuple[str, ImportIndex]:
+    """Import operators of a library by domain; return the name of its suite and its index.
+
+    Args:
+        checkout: its root.
+        names: operators; all of them when none is named.
+        told: called with each operator and why it cannot be imported, empty when it is ready.
+        processes: how many operators to import at a time.
+
+    Raises:
+        MisuseError: it is no such checkout, or has no such operator.
+    """
+    root = checkout.resolve()
+    folders = library_folders(root)
+    unknown = [name for name in names if name not in folders]
+    if unknown:
+        raise MisuseError(f"{checkout}: no operators {unknown} among its {len(folders)}")
+    chosen = list(dict.fromkeys(names)) or list(folders)
+    suite = re.sub(r"[^a-z0-9-]+", "-", root.name.lower()).strip("-")
+    present = read_index(suite)
+    known = present.operators if present.root == str(root) else {}
+
+    def imported(name: str) -> ImportedOperator:
+        folder = folders[name]
+        place = folder.relative_to(root).as_posix()
+        try:
+            key = library_key(folder)
+            before = known.get(name)
+            if (
+                before is not None
+                and before.key == key
+                and (before.needs or (imported_place(folder) / MANIFEST_NAME).is_file())
+            ):
+                return before
+            read_library_operator(folder, root)
+            imported_example(folder)
+            return ImportedOperator(folder=place, key=key)
+        except (OperatorFormatError, InfrastructureError) as error:
+            said = " ".join(str(error).removeprefix(f"{folder}: ").replace(f"{folder}/", "").split())
+            return ImportedOperator(
+                folder=place, needs=said, key=key if isinstance(error, OperatorFormatError) else ""
+            )
+
+    added = {}
+    with ThreadPoolExecutor(processes) as pool:
+        for name, operator in zip(chosen, pool.map(imported, chosen), strict=True):
+            added[name] = operator
+            told(name, operator.needs)
+    index = ImportIndex(root=str(root), operators={**known, **added})
+    path = _index_path(suite)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, index.model_dump_json(indent=1).encode())
+    return suite, index
 
 
 def has_example(folder: Path) -> bool:
@@ -142,6 +244,8 @@ def has_example(folder: Path) -> bool:
 
 def imported_place(folder: Path) -> Path:
     """Return where manifest and data of an example lie once it is imported."""
+    if library_root(folder) is not None:
+        return cache_root() / _FOLDER / f"{folder.name}-{library_key(folder)[:16]}"
     key = digest_of("imported example", _VERSION, folder.parts[-2:], digest_of_tree(folder, _READ))
     return cache_root() / _FOLDER / f"{folder.name}-{key[:16]}"
 

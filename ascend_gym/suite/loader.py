@@ -15,7 +15,16 @@ from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNot
 from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.cann_cases import REFERENCE_NAME, own_case_folder, read_checkout_spec
 from ascend_gym.suite.cann_sources import digest_of_sources_elsewhere, read_sources
-from ascend_gym.suite.imported import IMPORTED_SUITE, PAPER_SUITE, paper_levels, read_index
+from ascend_gym.suite.domain_library import library_root, read_library_candidate, read_library_operator
+from ascend_gym.suite.imported import (
+    IMPORTED_SUITE,
+    PAPER_SUITE,
+    ImportIndex,
+    imported_place,
+    library_suites,
+    paper_levels,
+    read_index,
+)
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.specification import has_no_sources, read_specification
 
@@ -131,7 +140,7 @@ def ready_names(suite: str) -> list[str]:
         OperatorNotFoundError: there is no suite of that name.
     """
     folders = _folders(suite)
-    ready = set(read_index().ready()) if suite in _IMPORTED else set(folders)
+    ready = set(_index_of(suite).ready()) if is_imported(suite) else set(folders)
     ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
     return sorted((ready | ours) & set(folders))
 
@@ -143,9 +152,9 @@ def left_out(suite: str) -> dict[str, str]:
         OperatorNotFoundError: there is no suite of that name.
     """
     folders = _folders(suite)
-    if suite not in _IMPORTED:
+    if not is_imported(suite):
         return {}
-    index = read_index()
+    index = _index_of(suite)
     ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
     missing = {name: f"needs {index.operators[name].needs}" for name in folders if name not in ours}
     reasons = {name: reason for name, reason in missing.items() if index.operators[name].needs}
@@ -156,12 +165,21 @@ def left_out(suite: str) -> dict[str, str]:
 
 def is_suite(name: str) -> bool:
     """Say whether ``name`` is that of an installed or imported suite."""
-    return name in (*_installed_suites(), *_IMPORTED)
+    return name in _installed_suites() or is_imported(name)
+
+
+def is_imported(name: str) -> bool:
+    """Say whether ``name`` is that of a suite of operators of an imported checkout."""
+    return name in _IMPORTED or name in library_suites()
+
+
+def _index_of(suite: str) -> ImportIndex:
+    return read_index(IMPORTED_SUITE if suite == PAPER_SUITE else suite)
 
 
 def suite_names() -> list[str]:
     """Return the names of the installed suites, and of the imported ones where there are any."""
-    return [*_installed_suites(), *(_IMPORTED if read_index().operators else [])]
+    return [*_installed_suites(), *(_IMPORTED if read_index().operators else []), *library_suites()]
 
 
 def operator_names() -> list[tuple[str, str]]:
@@ -182,6 +200,10 @@ def missing_requirements(name: str, folder: Path) -> str:
 def folder_digest(folder: Path) -> str:
     """Return the digest of everything of an operator folder that changes a verdict or a baseline."""
     own = digest_of_tree(folder, _DIGESTED)
+    root = library_root(folder)
+    if root is not None and not (folder / MANIFEST_NAME).is_file():
+        sources = read_library_candidate(read_library_operator(folder, root))
+        return digest_of("library operator", imported_place(folder).name, sources)
     elsewhere = digest_of_sources_elsewhere(folder)
     if elsewhere is not None:
         return digest_of("sources elsewhere", own, elsewhere)
@@ -245,14 +267,14 @@ def _package_folder(suite: str, package: str) -> Path:
 
 def _folders(suite: str) -> dict[str, Path]:
     """Return the operator folders of a suite by name."""
-    if suite in _IMPORTED:
-        index = read_index()
-        if suite == IMPORTED_SUITE:
+    if is_imported(suite):
+        index = _index_of(suite)
+        if suite != PAPER_SUITE:
             return {name: index.folder(name) for name in index.operators}
         known = {name for name in index.operators if name in paper_levels()}
         return {name: _paper_folder(name) or index.folder(name) for name in known}
     if suite not in _installed_suites():
-        suites = [*_installed_suites(), *_IMPORTED]
+        suites = [*_installed_suites(), *_IMPORTED, *library_suites()]
         raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {suites}")
     return {path.parent.name: path.parent for path in _suite_folder(suite).glob(f"*/{MANIFEST_NAME}")}
 
@@ -273,7 +295,7 @@ def _not_found_message(name: str, bare_name: str) -> str:
 
 def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
     spec = _read_folder(folder, suite, name)
-    level = paper_levels().get(name) if suite in _IMPORTED else None
+    level = paper_levels().get(name) if suite in _IMPORTED else None  # libraries have no levels
     return spec if level is None else spec.model_copy(update={"level": level})
 
 
@@ -290,7 +312,8 @@ def _read_folder(folder: Path, suite: str, name: str) -> OpSpec:
 def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
     specified = has_no_sources(folder / MANIFEST_NAME)
     manifest = None if specified else read_manifest(folder / MANIFEST_NAME)
-    if not (folder / REFERENCE_NAME).is_file() and (manifest is None or not manifest.has_all_outputs):
+    complete = manifest is not None and (manifest.has_all_outputs or manifest.operator.reference is not None)
+    if not (folder / REFERENCE_NAME).is_file() and not complete:
         raise OperatorFormatError(
             f"{folder}: reference.py is missing (it defines reference(inputs, attributes)), and not every "
             f"output has a data file"
@@ -308,8 +331,11 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         description=operator.description,
         auto_sync=auto_sync,
         reads_all_inputs=operator.reads_all_inputs,
+        latency_depends_on_values=operator.latency_depends_on_values,
+        shared_inputs=operator.shared_inputs,
         cases=manifest.cases(),
         baseline=baseline,
+        reference=operator.reference,
         folder_digest=folder_digest(folder),
         domain=manifest.domain,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -32,9 +32,14 @@ class OperatorSection(_Section):
         description: one line for people and prompts.
         auto_sync: whether the operator is compiled with automatic synchronisation.
         reads_all_inputs: false for operators that pick from their inputs, such as gather.
+        latency_depends_on_values: true where kernels do more work for some values than for others, as where
+            indices choose what is read; every case is then measured on values of the candidate's own.
+        shared_inputs: see ``OpSpec``.
         tiling: main host file relative to the folder; found by rule when left out.
         kernel: main kernel file relative to the folder; found by rule when left out.
-        sources: where the sources lie when not beside the manifest: ``cann-ops:CATEGORY/OPERATOR``.
+        sources: where the sources lie when not beside the manifest: ``cann-ops:CATEGORY/OPERATOR``,
+            ``ops-nn:...``.
+        reference: ``baseline`` when what the operator's own sources compute is what is expected.
         sources_digest: digest of those sources or how it begins; others are refused.
     """
 
@@ -44,9 +49,12 @@ class OperatorSection(_Section):
     description: str
     auto_sync: bool = True
     reads_all_inputs: bool = True
+    latency_depends_on_values: bool = False
+    shared_inputs: tuple[str, ...] = ()
     tiling: str | None = None
     kernel: str | None = None
-    sources: str | None = Field(default=None, pattern=r"^cann-ops:[a-z0-9_]+(/[a-z0-9_]+)+$")
+    sources: str | None = Field(default=None, pattern=r"^[a-z0-9-]+:[a-z0-9_]+(/[a-z0-9_]+)+$")
+    reference: Literal["baseline"] | None = None
     sources_digest: str | None = Field(default=None, pattern=r"^[0-9a-f]{12,64}$")
 
 

@@ -57,6 +57,7 @@ class _Operator(_Section):
     description: str
     initial: Literal["none"]
     reads_all_inputs: bool = True
+    latency_depends_on_values: bool = False
 
 
 class _Tensor(_Section):
@@ -160,6 +161,7 @@ def read_specification(folder: Path, op_id: str, name: str, digest: str) -> OpSp
         description=described.description,
         auto_sync=True,
         reads_all_inputs=described.reads_all_inputs,
+        latency_depends_on_values=described.latency_depends_on_values,
         cases=public,
         hidden_cases=hidden,
         baseline=skeleton(interface, _told(specification, reference)),

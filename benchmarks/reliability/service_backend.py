@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +57,12 @@ class BuildingBackend:
         return None
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        on_launch: Callable[[str], None] = lambda _: None,
     ) -> Built | Failure:
         """Start a process that takes its time; nothing limits it, so if it is killed, the host did that."""
         _take(BUILD_S)

@@ -48,7 +48,7 @@ class Cluster:
         self.answers = self.folder / "answers.jsonl"
         self.environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "benchmarks"), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "benchmarks" / "reliability"), str(ROOT)]),
             "TMPDIR": str(self.folder),
         }
         self.daemon = self.start_daemon()
@@ -64,7 +64,7 @@ class Cluster:
 
     def start_client(self) -> subprocess.Popen[bytes]:
         """Start the client, which goes on where the last one was."""
-        script = str(ROOT / "benchmarks" / "service_client.py")
+        script = str(ROOT / "benchmarks" / "reliability" / "service_client.py")
         command = [sys.executable, script, self.address, str(self.folder), str(self.jobs)]
         with (self.folder / "client.log").open("ab") as log:
             return subprocess.Popen(command, env=self.environment, stderr=log)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import platform
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,11 +39,14 @@ from npu_daemon.cann.boundary import Boundary, unread
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
 from npu_daemon.cann.execution import (
+    COLD,
     DeviceHost,
     DeviceSession,
     DeviceTroubleError,
     OperatorCall,
+    convention_of,
     diagnose,
+    is_warm,
     prepare_call,
 )
 from npu_daemon.cann.measurement import Subject, measure
@@ -138,12 +141,19 @@ class CannBackend:
         reason = unsupported_reason(spec)
         if protocol.chip != self._chip.name:
             reason = f"the NPUs of this daemon are {self._chip.name}, not {protocol.chip}"
+        elif convention_of(protocol) == COLD:
+            reason = "no first launch can be measured again and again on a device: ask for l2-cold or warm"
         elif protocol.noise > 0:
             reason = "noise is for simulated samples: leave it 0"
         return Diagnostic(phase=Phase.REQUEST, message=reason) if reason else None
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        on_launch: Callable[[str], None] = lambda _: None,
     ) -> Built | Failure:
         """Build candidate and baseline, each once per content, without holding a device.
 
@@ -152,6 +162,7 @@ class CannBackend:
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
+            on_launch: not called: what the tiling program hands on, only a device run tells.
 
         Returns:
             The build, or the candidate's fault.
@@ -252,7 +263,9 @@ class CannBackend:
                 folder = handle.folder / "baseline"
                 folder.mkdir(exist_ok=True)
                 baseline = self._subject(folder, handle.baseline, device, protocol)
+            before = query_devices(self._host.toolkit)[device].pids  # none of ours runs now
             measured = measure(candidate, baseline, self._settings, protocol.repeats)
+            users = sorted({*before, *query_devices(self._host.toolkit)[device].pids})
         if isinstance(measured, Failure):
             return measured
         return CaseResult(
@@ -261,7 +274,7 @@ class CannBackend:
             samples_us=measured.samples_us,
             profile=measured.profile,
             floor_us=floor_us(handle.spec, case, self._chip),
-            diagnostics=(*handle.warnings, *measured.diagnostics),
+            diagnostics=(*handle.warnings, *measured.diagnostics, *_shared(device, users)),
         )
 
     def repeatability(self, protocol: MeasureProtocol) -> float:
@@ -292,7 +305,8 @@ class CannBackend:
             command = [self._host.toolkit.program("msprof"), *profiler] if profiler else ()
             return session.execute(call, folder, rounds, command, rerun)
 
-        return Subject(folder, run, partial(self._diagnose, session))
+        warm_up = self._settings.warm_up if is_warm(protocol) else 0
+        return Subject(folder, run, partial(self._diagnose, session), warm_up)
 
     def _diagnose(self, session: DeviceSession, outcome: ProcessOutcome) -> Failure | None:
         """Return the candidate's fault; after any fault the device is tested, and excluded if the test fails.
@@ -323,6 +337,15 @@ class CannBackend:
             raise InfrastructureError(
                 f"device {session.device} is not used any more: {complaint} (after: {occasion})"
             )
+
+
+def _shared(device: int, users: Sequence[int]) -> tuple[Diagnostic, ...]:
+    """Tell of processes of others that were on a device while it was measured."""
+    if not users:
+        return ()
+    listed = ", ".join(map(str, users))
+    said = f"device {device} is shared: processes {listed} of others may have disturbed these times"
+    return (Diagnostic(phase=Phase.PRICE, message=said),)
 
 
 def _read(path: Path, shape: tuple[int, ...], dtype: DType) -> Array:

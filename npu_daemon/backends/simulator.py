@@ -186,7 +186,12 @@ class SimulatorBackend:
         return None
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        on_launch: Callable[[str], None] = lambda _: None,
     ) -> Built | Failure:
         """Build host and kernel code, each cached separately; see ``Backend.build``.
 
@@ -197,14 +202,21 @@ class SimulatorBackend:
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
+            on_launch: see ``Backend.build``.
         """
         chip = load_chip(protocol.chip)
         kinds = core_kinds(kernel_task_types(candidate.kernel))
         decided: list[Future[TilingOutcome | Failure | None]] = []
         with ThreadPoolExecutor(max_workers=1) as beside:
 
+            def tiling_tells(host: HostBuild) -> TilingOutcome | Failure | None:
+                tiling = tiling_alone(host, kinds, case, chip, self.toolchain)
+                if isinstance(tiling, TilingOutcome):
+                    on_launch(tiling.digest)
+                return tiling
+
             def decide(host: HostBuild) -> TilingKey:
-                decided.append(beside.submit(tiling_alone, host, kinds, case, chip, self.toolchain))
+                decided.append(beside.submit(tiling_tells, host))
                 return lambda: _key_of(decided[0].result())
 
             kernel = self._builds.candidate(spec, case, candidate, chip, protocol, decide)

@@ -25,6 +25,7 @@ from npu_daemon.broker.events import (
     SaveJob,
 )
 from npu_daemon.broker.jobs import KEPT_ANSWERS, KEPT_CHARGES
+from npu_daemon.own_files import private_file
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS waiting_jobs (
@@ -93,7 +94,7 @@ class JobJournal:
             os.close(self._lock_fd)
             raise MisuseError(f"another daemon uses {path}: give this one another --journal") from error
         try:
-            self._database = sqlite3.connect(path, isolation_level=None)
+            self._database = sqlite3.connect(private_file(path), isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("PRAGMA wal_autocheckpoint = 0")

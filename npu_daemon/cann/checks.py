@@ -28,7 +28,7 @@ from npu_daemon.sandbox import ResourceLimits, run_limited
 if TYPE_CHECKING:
     from npu_daemon.settings import DaemonSettings
 
-OLDEST_CMAKE = (3, 16)
+OLDEST_CMAKE = (3, 19)  # of --preset
 _CMAKE_VERSION = re.compile(r"cmake version (\d+)\.(\d+)")
 _DRIVER_INFO = Path("/usr/local/Ascend/driver/version.info")
 _DEVICE_NODES = Path("/dev")
@@ -37,7 +37,7 @@ _QUERY_LIMITS = ResourceLimits(
 )
 _INSTALL = "install CANN 8.2 or newer (toolkit and the kernels package of the chip)"
 _REMEDIES = {
-    "cmake": "install cmake 3.16 or newer (pip install cmake)",
+    "cmake": "install cmake 3.19 or newer, the first with --preset (pip install cmake)",
     "msopgen": f"{_INSTALL}; msopgen belongs to the toolkit, later also to MindStudio's operator tools",
     "bisheng": f"{_INSTALL}; bisheng lies in compiler/ccec_compiler/bin",
     "msprof": f"{_INSTALL}; msprof lies in tools/profiler/bin",
@@ -143,9 +143,21 @@ def runner(settings: DaemonSettings) -> list[Finding]:
     return [ok("runner", f"{tools.runner} compiles")]
 
 
+def seconds(settings: DaemonSettings) -> list[Finding]:
+    """Say how long a candidate may take at most, from the limits of the settings."""
+    cann = settings.cann
+    subjects = 2 if cann.pair_with_baseline else 1
+    message = (
+        f"at most {cann.build_timeout_s:g} s to build, and for each case {cann.start_timeout_s:g} s to start "
+        f"and {cann.sampling_s:g} s of sampling, after which at most {subjects} runs of the profiler end, "
+        f"each of {cann.rounds} calls; a result tells what it took"
+    )
+    return [ok("time of a candidate", message)]
+
+
 CANN_CHECKS: tuple[Callable[[DaemonSettings], list[Finding]], ...] = (
     *(toolkit, programs, files, driver),
-    *(devices, opp_folder, runner),
+    *(devices, opp_folder, runner, seconds),
 )
 
 

@@ -8,7 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from npu_daemon.cann.sampling import StopRule
 
-DEFAULT_TOOLKIT = Path("/usr/local/Ascend/ascend-toolkit/latest")
+_INSTALL_FOLDERS = (Path("/usr/local/Ascend"), Path.home() / "Ascend")
+_TOOLKITS = ("cann", "ascend-toolkit/latest")  # as asc-devkit 9.1 documents, and older ones
+
+
+def installed_toolkit() -> Path:
+    """Return where CANN installs to by default: the first such folder that exists, else the current one."""
+    places = [folder / name for folder in _INSTALL_FOLDERS for name in _TOOLKITS]
+    return next((place for place in places if place.is_dir()), places[0])
 
 
 class CannSettings(BaseModel):
@@ -23,7 +30,8 @@ class CannSettings(BaseModel):
         devices: numbers of the devices to use, as in ``aclrtSetDevice``.
         compute_unit: compilation target of operators, as in ``msopgen -c ai_core-UNIT``.
         npu_arch: the same for ``bisheng --npu-arch``, which compiles the kernel that cleans the cache.
-        warm_up: launches before each measured one (``msprof op --warm-up``), so that the clock rises.
+        warm_up: launches before each measured one (``msprof op --warm-up``) where a request asks for a warm
+            cache; otherwise there are none, since they would fill the cache that was just emptied.
         rounds: calls of the operator per run of the profiler.
         max_batches: maximum runs of the profiler per case; more if a request asks for more samples.
         sampling_s: wall seconds after which no further run of the profiler is started for a case.
@@ -39,12 +47,12 @@ class CannSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    toolkit: Path = DEFAULT_TOOLKIT
+    toolkit: Path = Field(default_factory=installed_toolkit)
     tools: tuple[Path, ...] = ()
     devices: tuple[int, ...] = Field(default=(0,), min_length=1)
     compute_unit: str = Field(default="ascend910b", pattern=r"^[a-z0-9_]+$")
     npu_arch: str = Field(default="dav-2201", pattern=r"^[a-z0-9-]+$")
-    warm_up: int = Field(default=5, ge=0, le=500)
+    warm_up: int = Field(default=5, ge=1, le=500)
     rounds: int = Field(default=20, ge=1, le=500)
     max_batches: int = Field(default=10, ge=1, le=100)
     sampling_s: float = Field(default=180.0, gt=0, le=300.0)

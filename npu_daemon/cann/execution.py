@@ -24,6 +24,7 @@ _DEVICE_MEMORY_BYTES = 1 << 46  # of address space: the driver maps all device m
 _SLOT_BUDGET_BYTES = 4 << 30
 _PROCESSES = 1024
 _LONG_CALLS = 3  # of a job: how many calls may take as long as the first one may
+COLD, L2_COLD, WARM = "cold", "l2-cold", "warm"
 _JOB = "job"
 _OUTPUT_LINES = frozenset({"done", "bad", "fault", "overrun", "changed"})
 # Stages (runner.cpp) in which the operator's own code runs.
@@ -115,7 +116,7 @@ class DeviceSession:
             profiler: profiler command and options to put before the runner's.
             rerun: see ``Backend.run``.
         """
-        self._write_job(call, rounds, rerun, folder)
+        self._write_job(call, rounds, rerun, folder, keeps_cache=bool(profiler) and is_warm(self.protocol))
         settings, toolkit = self.host.settings, self.host.toolkit
         wall_s = settings.start_timeout_s + min(rounds, _LONG_CALLS) * self.protocol.run_timeout_s
         limits = ResourceLimits(
@@ -134,22 +135,36 @@ class DeviceSession:
         command = [*profiler, str(self.host.tools.runner), _JOB]
         return run_limited(command, cwd=folder, limits=limits, reach=None, env=environment)
 
-    def _write_job(self, call: OperatorCall | None, rounds: int, rerun: int, folder: Path) -> None:
-        lines = [
-            f"device {self.device}",
-            f"time_limit_ms {int(self.protocol.run_timeout_s * 1000)}",
-            f"cleaner ./libcleaner.so {self.cores} {self.host.settings.clean_bytes}",
-        ]
+    def _write_job(
+        self, call: OperatorCall | None, rounds: int, rerun: int, folder: Path, *, keeps_cache: bool
+    ) -> None:
+        """Write the job; where it keeps the cache, nothing is cleaned and all calls have the same tensors."""
+        lines = [f"device {self.device}", f"time_limit_ms {int(self.protocol.run_timeout_s * 1000)}"]
+        if not keeps_cache:
+            lines.append(f"cleaner ./libcleaner.so {self.cores} {self.host.settings.clean_bytes}")
         links = {"libcleaner.so": self.host.tools.cleaner}
         if call is not None:
             links |= {**call.inputs, "libopapi.so": call.build.library}
             lines += ["library ./libopapi.so", f"function {call.build.function}"]
-            lines += [f"rounds {rounds}", f"slots {_slots(call)}", f"rerun {rerun}"]
+            lines += [f"rounds {rounds}", f"slots {1 if keeps_cache else _slots(call)}", f"rerun {rerun}"]
             lines += [argument.line for argument in call.arguments]
         for name, target in links.items():
             (folder / name).unlink(missing_ok=True)
             (folder / name).symlink_to(target)
         (folder / _JOB).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def convention_of(protocol: MeasureProtocol) -> str:
+    """Return what a measured launch finds in the caches: ``cold``, ``l2-cold`` or ``warm``.
+
+    A protocol without the field is measured ``l2-cold``: none of the operator's data in L2.
+    """
+    return str(getattr(protocol, "convention", L2_COLD))
+
+
+def is_warm(protocol: MeasureProtocol) -> bool:
+    """Whether a launch follows one of the same kernel on the same tensors, with nothing in between."""
+    return convention_of(protocol) == WARM
 
 
 def diagnose(outcome: ProcessOutcome, protocol: MeasureProtocol) -> Failure | None:

@@ -30,6 +30,7 @@ CLEANER = "asg_l2_clean"
 """Prefix of the name of our own kernel, whose time does not count."""
 
 MAX_TASKS = 5000  # of --launch-count
+ALL_KERNELS = "--kernel-name=*"  # without it the profiler collects the first kernel of a process alone
 _OUTPUT = "profile"
 Execute = Callable[[int, Sequence[str]], ProcessOutcome]
 """Runs an operator a number of times under the profiler, given the arguments after ``msprof``."""
@@ -100,13 +101,22 @@ class Diagnose(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """An operator that can be profiled in a separate folder."""
+    """An operator that can be profiled in a separate folder.
+
+    Attributes:
+        folder: folder of the job and of the profiler's output.
+        execute: starts the profiler.
+        diagnose: interprets the end of its process.
+        warm_up: launches of the operator before each measured one; 0 where its data may not be in L2. The
+            profiler's own default is 5, and they follow the cleaning of the cache.
+    """
 
     folder: Path
     execute: Execute
     diagnose: Diagnose
+    warm_up: int = 0
 
-    def profile(self, settings: CannSettings, rounds: int, metrics: Sequence[str]) -> list[Window] | Failure:
+    def profile(self, rounds: int, metrics: Sequence[str]) -> list[Window] | Failure:
         """Call the operator ``rounds`` times under the profiler and return the window of each call.
 
         Raises:
@@ -116,8 +126,8 @@ class Subject:
         remove_tree(output)
         output.mkdir(mode=0o700)
         command = [
-            *("op", f"--output={output}", f"--warm-up={settings.warm_up}"),
-            *(f"--launch-count={MAX_TASKS}", f"--aic-metrics={','.join(metrics)}"),
+            *("op", f"--output={output}", f"--warm-up={self.warm_up}"),
+            *(ALL_KERNELS, f"--launch-count={MAX_TASKS}", f"--aic-metrics={','.join(metrics)}"),
         ]
         outcome = self.execute(rounds, command)
         failure = self.diagnose(outcome)
@@ -154,6 +164,7 @@ class _Batches:
     candidate: list[list[float]] = field(default_factory=list)
     baseline: list[list[float]] = field(default_factory=list)
     discarded: int = 0
+    clockless: int = 0
 
     @property
     def samples(self) -> list[float]:
@@ -198,7 +209,7 @@ def measure(
             f"the clock was below its rated one in all {batches.discarded} batches: "
             "let the device cool, end other users of it, or raise clock_tolerance"
         )
-    windows = candidate.profile(settings, 1, METRICS)
+    windows = candidate.profile(1, METRICS)
     if isinstance(windows, Failure):
         return windows
     precision = median_interval(batches.samples)
@@ -222,12 +233,14 @@ def _add_batch(
     for name, subject in reversed(order) if baseline_first else order:
         if subject is None:
             continue
-        windows = subject.profile(settings, settings.rounds, ("BasicInfo",))
+        windows = subject.profile(settings.rounds, ("BasicInfo",))
         if isinstance(windows, Failure):
             if name == "candidate":
                 return windows
             raise InfrastructureError(f"the operator's own baseline fails: {windows.diagnostics[0].message}")
         found[name] = windows
+    mains = [window.main for windows in found.values() for window in windows]
+    batches.clockless += any(task.current_mhz is None or task.rated_mhz is None for task in mains)
     if any(_slow_clock(window, settings) for windows in found.values() for window in windows):
         batches.discarded += 1
         return None
@@ -258,6 +271,10 @@ def _remarks(batches: _Batches, window: Window, settings: CannSettings) -> tuple
         )
     if batches.discarded:
         texts.append(f"{batches.discarded} batches thrown away because the clock was low")
+    if batches.clockless:
+        texts.append(
+            f"the profiler tells no clock in {batches.clockless} batches: whether it was low is not known"
+        )
     if batches.baseline:
         ratio = paired_ratio(batches.candidate, batches.baseline)
         spread = f" (95 % interval {ratio.low:.4f} to {ratio.high:.4f})" if ratio.covered else ""

@@ -42,6 +42,8 @@ LIBRARY = "op_api/lib/libcust_opapi.so"
 _INCLUDE = "op_api/include"
 _PROJECT = "project"
 _SIDES = ("op_host", "op_kernel")
+_KERNEL_TARGET = re.compile(r"(?m)^\s*npu_op_kernel_library\s*\(\s*(\w+)")
+_OLD_TEMPLATE = re.compile(r"(?m)^\s*add_kernels_compile\s*\(")
 _KEPT = frozenset({"CMakeLists.txt"})
 _MSOPGEN_TYPES = {
     DType.FLOAT16: "fp16",
@@ -253,7 +255,8 @@ def fill_project(project: Path, spec: OpSpec, candidate: Candidate, toolkit: Pat
     ):
         variables.setdefault(name, {})["value"] = value
     presets.write_text(json.dumps(content, indent=4), encoding="utf-8")
-    options.write_text(_options(project, spec, candidate) + options.read_text("utf-8"), encoding="utf-8")
+    given = options.read_text("utf-8")
+    options.write_text(_options(project, spec, candidate, given) + given, encoding="utf-8")
 
 
 def _refused_files(candidate: Candidate) -> Failure | None:
@@ -265,11 +268,24 @@ def _refused_files(candidate: Candidate) -> Failure | None:
     return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message)
 
 
-def _options(project: Path, spec: OpSpec, candidate: Candidate) -> str:
+def _options(project: Path, spec: OpSpec, candidate: Candidate, template: str) -> str:
+    """Return the call that sets compiler options, for the template that msopgen generated.
+
+    Current templates (asc-devkit 9.1) name the target of the kernels (``npu_op_kernel_library``) and take
+    options by ``npu_op_kernel_options``; older ones have ``add_ops_compile_options``. Both come first.
+    """
     sync = "on" if spec.auto_sync else "off"
     folders = [f"-I{project / folder}" for folder in header_folders(candidate.kernel)]
     words = " ".join([f"--cce-auto-sync={sync}", *folders, *candidate.build_flags])
-    return f"add_ops_compile_options({spec.op_type} OPTIONS {words})\n"
+    target = _KERNEL_TARGET.search(template)
+    if target is not None:
+        return f"npu_op_kernel_options({target.group(1)} {spec.op_type} OPTIONS {words})\n"
+    if _OLD_TEMPLATE.search(template):
+        return f"add_ops_compile_options({spec.op_type} OPTIONS {words})\n"
+    raise InfrastructureError(
+        "op_kernel/CMakeLists.txt of msopgen's project calls neither npu_op_kernel_library nor "
+        "add_kernels_compile: its template is not known; please report it with the toolkit's version"
+    )
 
 
 def _header(vendor: Path, function: str) -> str:

@@ -23,7 +23,8 @@ HEADERS = ("include/acl/acl.h", "include/aclnn/acl_meta.h")
 LIBRARIES = ("lib64/libascendcl.so", "lib64/libnnopbase.so")
 DRIVER_LIBRARIES = tuple(Path("/usr/local/Ascend/driver/lib64", part) for part in ("", "common", "driver"))
 _INSTALL_INFO = "ascend_toolkit_install.info"
-_SET_ENV = ("../set_env.sh", "set_env.sh", "bin/setenv.bash")
+_VERSION_FOLDERS = ("", "compiler", "share/info/compiler", "share/info/asc-devkit")
+_SET_ENV = ("set_env.sh", "../set_env.sh", "bin/setenv.bash")
 _VERSION_LINE = re.compile(r"^\s*version\s*=\s*(\S+)", re.MULTILINE | re.IGNORECASE)
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _KEPT = re.compile(r"PATH|LD_LIBRARY_PATH|PYTHONPATH|TOOLCHAIN_HOME|ASCEND_\w+")
@@ -134,7 +135,8 @@ def set_env_script(root: Path) -> Path | None:
 
 
 def _install_info(root: Path) -> str:
-    places = [root / _INSTALL_INFO, *sorted(root.glob(f"*-linux/{_INSTALL_INFO}"))]
+    named = [root / _INSTALL_INFO, *sorted(root.glob(f"*-linux/{_INSTALL_INFO}"))]
+    places = [*named, *(root / folder / "version.info" for folder in _VERSION_FOLDERS)]
     return next((place.read_text("utf-8", "replace") for place in places if place.is_file()), "")
 
 

@@ -9,15 +9,21 @@ import sys
 from pathlib import Path
 
 from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.suite.domain_library import library_root
 from ascend_gym.suite.imported import EXIT_FORMAT
+from npu_daemon.importer.library import write_library_operator
 from npu_daemon.importer.writing import write_example
 
 
 def main() -> None:
-    """Write the example of an operator folder as a manifest into an empty folder."""
+    """Write the example of an operator folder, or one of a library by domain, as a manifest into an empty folder."""
     folder, target = map(Path, sys.argv[1:3])
     try:
-        write_example(folder, target)
+        root = library_root(folder)
+        if root is None:
+            write_example(folder, target)
+        else:
+            write_library_operator(folder, root, target)
     except OperatorFormatError as error:
         print(str(error).removeprefix(f"{folder}/").removeprefix(f"{folder}: "))
         sys.exit(EXIT_FORMAT)

@@ -11,7 +11,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from ascend_gym.core.records import AttributeValue, Case, TensorSpec
+from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.cann_sources import checkout_root
 from ascend_gym.suite.imported import EXAMPLE_FOLDER
@@ -20,6 +20,8 @@ from ascend_gym.suite.manifest import FORMAT, MANIFEST_NAME
 from npu_daemon.importer.examples import RecordedExample, read_definition, read_example, record_example
 from npu_daemon.importer.golden import Arrays, example_data, run_gen_data
 from npu_daemon.importer.record import recorder_program
+
+Entries = Mapping[str, Sequence[str]]
 
 VARIANTS = 4
 _LEVEL = 2  # cann-ops folders carry no difficulty level: the middle one
@@ -57,7 +59,7 @@ def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Recor
         "input": _written_tensors(target / "data", "inputs", example.case.inputs, before),
         "output": _written_tensors(target / "data", "outputs", example.case.outputs, after),
     }
-    text = "\n".join([*_head(folder, example), *_case(example.case, entries), ""])
+    text = manifest_text(_operator_table(folder, example), example.case.tolerance, [(example.case, entries)])
     target.mkdir(parents=True, exist_ok=True)
     (target / MANIFEST_NAME).write_text(text, encoding="utf-8")
     return example
@@ -71,13 +73,20 @@ def _written_tensors(
     Inputs and outputs have folders of their own (``side``): a tensor changed in place is one of each.
     """
     return [
-        _entry(tensor, _written(data, side, tensor, [arrays[number] for arrays in variants]))
+        entry_of(tensor, write_arrays(data, side, tensor, [arrays[number] for arrays in variants]))
         for number, tensor in enumerate(tensors)
     ]
 
 
-def _written(data: Path, side: str, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
-    """Write the arrays of a tensor; return the pattern of their file names, empty without arrays."""
+def write_arrays(data: Path, side: str, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
+    """Write the arrays of a tensor; return the pattern of their file names below the manifest, empty without arrays.
+
+    Args:
+        data: folder ``data`` beside the manifest, or one below it.
+        side: ``inputs`` or ``outputs``.
+        tensor: the parameter.
+        variants: its arrays in each set of values.
+    """
     if not variants[0]:
         return ""
     same = all(_equal(arrays, variants[0]) for arrays in variants[1:])
@@ -88,43 +97,66 @@ def _written(data: Path, side: str, tensor: TensorSpec, variants: Sequence[Seque
             path = data / pattern.format(variant=variant, index=index)
             path.parent.mkdir(parents=True, exist_ok=True)
             np.save(path, array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array)
-    return f"{data.name}/{pattern}"
+    return f"{'data' if data.name == 'data' else f'data/{data.name}'}/{pattern}"
 
 
 def _equal(left: Sequence[Array], right: Sequence[Array]) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
 
 
-def _head(folder: Path, example: RecordedExample) -> list[str]:
+def _operator_table(folder: Path, example: RecordedExample) -> dict[str, AttributeValue]:
     op_type = example.definition.op_type
-    lines = [
-        f"format = {FORMAT}\n\n[operator]",
-        f"type = {_value(op_type)}",
-        f"level = {_LEVEL}",
-        f"category = {_value(folder.parent.name)}",
-        f"description = {_value(f'{op_type} of a cann-ops checkout, as its aclnn example runs it')}",
-        "reads_all_inputs = false",  # nothing in an example says whether its outputs depend on all of them
-    ]
+    table: dict[str, AttributeValue] = {
+        "type": op_type,
+        "level": _LEVEL,
+        "category": folder.parent.name,
+        "description": f"{op_type} of a cann-ops checkout, as its aclnn example runs it",
+        "reads_all_inputs": False,  # nothing in an example says whether its outputs depend on all of them
+    }
     root = checkout_root(folder)
     if root is not None and folder.is_relative_to(root / "src"):
-        place = folder.relative_to(root / "src").as_posix()
-        lines.append(f"sources = {_value(f'cann-ops:{place}')}")
-    return lines
+        table["sources"] = f"cann-ops:{folder.relative_to(root / 'src').as_posix()}"
+    return table
 
 
-def _case(case: Case, entries: Mapping[str, Sequence[str]]) -> list[str]:
-    lines = []
-    for dtype, tolerance in case.tolerance.items():
+def manifest_text(
+    operator: Mapping[str, AttributeValue],
+    tolerances: Mapping[DType, Tolerance],
+    cases: Sequence[tuple[Case, Entries]],
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the text of an ``op.toml``.
+
+    Args:
+        operator: keys of its ``[operator]`` table.
+        tolerances: by output type.
+        cases: each with the entries of its inputs and outputs (``entry_of``).
+        notes: what the importer left out and why, as comments.
+    """
+    lines = [f"# {' '.join(note.split())}" for note in notes]
+    lines += [
+        f"format = {FORMAT}",
+        "\n[operator]",
+        *(f"{key} = {_value(value)}" for key, value in operator.items()),
+    ]
+    for dtype, tolerance in tolerances.items():
         lines.append(f"\n[tolerance.{dtype.value}]")
         lines += [f"{key} = {_value(value)}" for key, value in tolerance.model_dump().items()]
-    attributes = ", ".join(f"{name} = {_value(value)}" for name, value in case.attributes.items())
-    lines += ["\n[[case]]", f"id = {_value(case.case_id)}", f"attributes = {{ {attributes} }}"]
-    for key, tensors in entries.items():
-        lines += [f"{key} = [", *(f"  {{ {tensor} }}," for tensor in tensors), "]"]
-    return lines
+    for case, entries in cases:
+        attributes = ", ".join(f"{name} = {_value(value)}" for name, value in case.attributes.items())
+        lines += ["\n[[case]]", f"id = {_value(case.case_id)}", f"attributes = {{ {attributes} }}"]
+        for key, tensors in entries.items():
+            lines += [f"{key} = [", *(f"  {{ {tensor} }}," for tensor in tensors), "]"]
+    return "\n".join([*lines, ""])
 
 
-def _entry(tensor: TensorSpec, file: str) -> str:
+def entry_of(tensor: TensorSpec, file: str) -> str:
+    """Return the entry of a tensor in a manifest.
+
+    Args:
+        tensor: the parameter.
+        file: pattern of the files with its values, empty without any.
+    """
     shapes = ", ".join(str(list(shape)) for shape in tensor.shapes)
     parts = [
         f"name = {_value(tensor.name)}",

@@ -93,6 +93,7 @@ class BuildCache:
                 for the tiling key of the case if the kernel is a template; without one, all of its instances
                 are built.
         """
+        self._toolchain.ensure_whole()
         host = self.host(spec, candidate, chip, protocol)
         if isinstance(host, Failure):
             return host

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, Phase
 from ascend_gym.core.status import Status
@@ -73,6 +74,12 @@ class TilingOutcome:
     schedule_mode: int
     seconds: float
     reached: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Digest of all that a kernel learns from its tiling program."""
+        told = (self.block_dim, self.tiling_key, self.tiling_data, self.workspace_bytes, self.schedule_mode)
+        return digest_of("launch", *told)
 
 
 def describe_operator(

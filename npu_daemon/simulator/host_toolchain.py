@@ -71,15 +71,21 @@ def link_host(dest: Path, standard: StandardLibrary) -> None:
     whole = ["--whole-archive", standard.archive_file(), "--no-whole-archive"]
     standard.link_library(dest / _LIBRARY, [*library, *whole], ["-soname", _LIBRARY])
     runner = [f"{dest / Path(name).stem}.o" for name in _RUNNER_SOURCES]
-    standard.link_program(dest / _RUNNER, [*runner, *host_library(dest)])
+    standard.link_program(dest / _RUNNER, [*runner, *host_library(dest, ".")])
     shutil.copyfile(standard.library_start(), dest / _START)
     offered = dynamic_symbols(dest / _LIBRARY).defined
     (dest / _SYMBOLS).write_text("\n".join(sorted(offered)), encoding="ascii")
 
 
-def host_library(toolchain: Path) -> list[str]:
-    """Return what links a program with the host library of a toolchain."""
-    return [str(toolchain / _LIBRARY), "-rpath", str(toolchain)]
+def host_library(toolchain: Path, *runpath: str) -> list[str]:
+    """Return what links a program or a library with the host library of a toolchain.
+
+    Args:
+        toolchain: folder of the host side in a toolchain.
+        runpath: where a program looks for it, relative to its own folder: a cache may be moved. Libraries
+            say nothing: the programs that load them have loaded it before.
+    """
+    return [str(toolchain / _LIBRARY), *(part for each in runpath for part in ("-rpath", f"$ORIGIN/{each}"))]
 
 
 def runner_of(toolchain: Path) -> Path:
@@ -145,9 +151,10 @@ def host_link_command(toolchain: Path, objects: Sequence[str], output: str) -> l
 
 def host_symbols(toolchain: Path) -> frozenset[str]:
     """Return the names that the host library offers to tiling programs."""
-    return _symbols(toolchain / _SYMBOLS)
+    listing = toolchain / _SYMBOLS
+    return _symbols(listing, listing.stat().st_mtime_ns)
 
 
 @cache
-def _symbols(listing: Path) -> frozenset[str]:
+def _symbols(listing: Path, changed_ns: int) -> frozenset[str]:
     return frozenset(listing.read_text(encoding="ascii").split())

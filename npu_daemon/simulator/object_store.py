@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.wheel import compiler_folder
+from npu_daemon.own_files import file_digest, flush
 from npu_daemon.simulator.compiler import call_tool, clang, compiler_version
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -27,6 +28,8 @@ SHIPPED = _SIMULATOR / "objects"
 """What a wheel with compiled parts has of them (``wheel_hook.py``); others have no such folder."""
 _COMPILE_ONLY = "-c"
 PRECOMPILED_SUFFIX = ".pch"
+DIGEST_SUFFIX = ".sha256"
+"""Of the file beside each compiled part that says which bytes it has."""
 # A precompiled header is found by its path, and is good as long as the headers in it have the same size. What
 # they need of templates is made in it once, and not in each compilation again.
 _FOR_PRECOMPILED = ("-fno-pch-timestamp", "-fpch-instantiate-templates")
@@ -90,7 +93,7 @@ class ObjectStore:
         if (SHIPPED / key).exists():
             shutil.copyfile(SHIPPED / key, part.target)
             return
-        if not (self.folder / key).exists():
+        if not self._is_whole(key):
             prefix = []
             if part.prefix is not None:
                 prefix = ["-include-pch", str(self.precompile(part.options, part.prefix))]
@@ -121,7 +124,7 @@ class ObjectStore:
             alone = self._making.setdefault(key, threading.Lock())
         made = self.folder / f"{key}{PRECOMPILED_SUFFIX}"
         with alone:
-            if not made.exists():
+            if not self._is_whole(made.name):
                 self._make(made.name, [*call, str(header)], f"{header.name}{PRECOMPILED_SUFFIX}")
         return made
 
@@ -142,14 +145,26 @@ class ObjectStore:
     def _make(self, key: str, command: Sequence[str], name: str) -> None:
         """Make the file of the store that is named by ``key``, unless another process was first.
 
-        A file that is there is never replaced: whoever links to it just then would find it gone.
+        A whole file that is there is not replaced: whoever links to it gets equal bytes.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="compiling-") as scratch:
             output = Path(scratch) / name
             call_tool([*command, "-o", str(output)])
-            with contextlib.suppress(FileExistsError):
-                os.link(output, self.folder / key)
+            flush(output)
+            if self._is_whole(key):
+                return
+            told = Path(scratch) / f"{name}{DIGEST_SUFFIX}"
+            told.write_text(file_digest(output), encoding="ascii")
+            output.replace(self.folder / key)
+            told.replace(self.folder / f"{key}{DIGEST_SUFFIX}")
+
+    def _is_whole(self, key: str) -> bool:
+        """Whether a file of the store is there with the bytes that it was made with."""
+        with contextlib.suppress(OSError):
+            told = (self.folder / f"{key}{DIGEST_SUFFIX}").read_text("ascii", "replace")
+            return told == file_digest(self.folder / key)
+        return False
 
     def _closure(self, source: Path, options: Sequence[str]) -> list[Path]:
         """Return ``source`` and every header that it includes, directly or not, in the order of first use."""

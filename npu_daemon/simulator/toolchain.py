@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,14 +13,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.wheel import compiler_folder
+from npu_daemon.own_files import MANIFEST_NAME, OWN_FILES
 from npu_daemon.simulator.compiler import compiler_version, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host, precompile_host_header
 from npu_daemon.simulator.kernel_ir.clang import precompile
 from npu_daemon.simulator.kernel_ir.interface import constant_functions, interface_texts, modules_of
 from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain, prepare_kernel_toolchain
-from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX, ObjectStore, Part
+from npu_daemon.simulator.object_store import DIGEST_SUFFIX, PRECOMPILED_SUFFIX, ObjectStore, Part
 from npu_daemon.simulator.own_sources import (
     INCLUDE,
     SOURCES,
@@ -35,16 +36,16 @@ from npu_daemon.simulator.standard_library import StandardLibrary
 from npu_daemon.simulator.task_type import CoreKind
 
 _SIMULATOR = Path(__file__).parent
-_RUN, _LAUNCHER, _PRICE, _RACES, _HOST, _KERNEL, _COMPLETE, _LOCK = (
+_RUN, _LAUNCHER, _PRICE, _RACES, _HOST, _KERNEL, _LOCK = (
     "asim_run",
     "asim_launcher",
     "asim_price",
     "asim_races",
     "host",
     "kernel",
-    "complete",
     "lock",
 )
+_PROGRAMS = (_RUN, _LAUNCHER, _PRICE, _RACES)
 # What kernels may take from the run program: not its main function, nor where its data lie.
 _INTERFACE = re.compile(r"^_ZN4asim")
 # Pricing and the race check are each optimised as a whole: one source, and nothing of it for others. Headers
@@ -110,6 +111,15 @@ class Toolchain:
         """What building kernels needs."""
         return KernelToolchain(self.folder / _KERNEL)
 
+    def ensure_whole(self) -> None:
+        """Build damaged parts again, in silence.
+
+        Raises:
+            InfrastructureError: the simulator does not compile any more.
+        """
+        if not OWN_FILES.use(self.folder):
+            _obtain_in(self.folder, object_store(self.folder.parents[1]), lambda _: None)
+
     def program_link_command(self, object_file: str, output: str) -> list[str]:
         """Return the linker call that makes a library of a program with launches and a main function."""
         return lld(*_PROGRAM_LINK, object_file, *host_library(self.host_folder), "-o", output)
@@ -130,7 +140,9 @@ class Toolchain:
 
 
 def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolchain:
-    """Return the toolchain for this host and these sources, building it if it is not cached.
+    """Return the toolchain for this host and these sources, building it if it is not cached or damaged.
+
+    One that is damaged is made again beside it, and its files are replaced one by one: what runs goes on.
 
     Args:
         cache_dir: where built toolchains are kept.
@@ -140,16 +152,24 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
         InfrastructureError: the compiler is missing or the simulator does not compile.
     """
     digest, folder = _digest_and_folder(cache_dir)
+    _obtain_in(folder, object_store(cache_dir), announce)
+    return Toolchain(folder, digest)
+
+
+def _obtain_in(folder: Path, store: ObjectStore, announce: Callable[[str], None]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / _LOCK, "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / _COMPLETE).exists():
-            store = object_store(cache_dir)
+        if not OWN_FILES.use(folder):
+            if (folder / MANIFEST_NAME).exists():
+                OWN_FILES.note_repair("simulator")
             announce(f"building the simulator (once, {_build_time(store)})")
-            _remove_unfinished(folder)
-            _build(folder, store)
-            (folder / _COMPLETE).touch()
-    return Toolchain(folder, digest)
+            building = Path(tempfile.mkdtemp(dir=folder.parent, prefix="building-"))
+            try:
+                _build(building, store)
+                _install(building, folder)
+            finally:
+                remove_tree(building)
 
 
 def toolchain_state(cache_dir: Path) -> str:
@@ -159,8 +179,11 @@ def toolchain_state(cache_dir: Path) -> str:
         InfrastructureError: the compiler is missing.
     """
     _, folder = _digest_and_folder(cache_dir)
-    if (folder / _COMPLETE).exists():
+    problem = OWN_FILES.problem(folder)
+    if problem is None:
         return "built"
+    if (folder / MANIFEST_NAME).exists():
+        return f"damaged ({problem}): the next evaluation builds it again"
     return f"not built yet: the first evaluation does that ({_build_time(object_store(cache_dir))})"
 
 
@@ -170,7 +193,6 @@ def _digest_and_folder(cache_dir: Path) -> tuple[str, Path]:
     digest = digest_of("toolchain", compiler_version(), cpu_flags(), sources)
     # Precompiled headers name the headers in them by their paths.
     place = digest_of("place", digest, str(_SIMULATOR), str(compiler_folder()))
-    # Programs remember where their library is.
     return digest, (cache_dir / "toolchain").resolve() / place[:32]
 
 
@@ -186,13 +208,17 @@ def object_store(cache_dir: Path) -> ObjectStore:
     return ObjectStore(cache_dir / "toolchain" / "objects")
 
 
-def _remove_unfinished(folder: Path) -> None:
-    """Remove what a build left behind that was killed."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != _LOCK:
-            path.unlink()
+def _install(building: Path, folder: Path) -> None:
+    """Move what is needed of a finished build into a folder that others may be using, the manifest last."""
+    wanted = [building / name for name in _PROGRAMS]
+    for part in (_HOST, _KERNEL):
+        compiled = {each.target for each in host_parts(building / _HOST)}
+        wanted += sorted(set((building / part).iterdir()) - compiled)
+        (folder / part).mkdir(exist_ok=True)
+    names = [str(path.relative_to(building)) for path in wanted]
+    for name in names:
+        (building / name).replace(folder / name)
+    OWN_FILES.seal(folder, names)
 
 
 @dataclass(frozen=True)
@@ -257,8 +283,9 @@ def compile_for_wheel(store: Path) -> None:
             options = (*_WHOLE_LINK, f"--lto-obj-path={optimised}")
             standard.link_program(part.target.with_suffix(""), [str(part.target)], options)
             objects.replace(part, optimised)
-    for precompiled in store.glob(f"*{PRECOMPILED_SUFFIX}"):  # good where they were made alone
-        precompiled.unlink()
+    for suffix in (PRECOMPILED_SUFFIX, DIGEST_SUFFIX):  # the former are good where they were made alone
+        for path in store.glob(f"*{suffix}"):
+            path.unlink()
 
 
 def _build(folder: Path, store: ObjectStore) -> None:
@@ -309,7 +336,7 @@ def _link_run_program(folder: Path, standard: StandardLibrary, run: Sequence[Par
 def _link_launcher(folder: Path, standard: StandardLibrary, programs: _Programs) -> None:
     runtime = [part for part in programs.run if part.source.name != "main.cpp"]
     objects = _targets([*runtime, *programs.launcher])
-    standard.link_program(folder / _LAUNCHER, [*objects, *host_library(folder / _HOST)], _EXPORTING)
+    standard.link_program(folder / _LAUNCHER, [*objects, *host_library(folder / _HOST, _HOST)], _EXPORTING)
 
 
 def _targets(parts: Sequence[Part]) -> list[str]:

@@ -27,8 +27,22 @@ def configure(project: Path) -> int:
     if not Path(variables["ASCEND_CANN_PACKAGE_PATH"]["value"]).is_dir():
         sys.stderr.write("no toolkit\n")
         return 1
+    if "default" not in sys.argv[-1] or not options_are_known(project):
+        sys.stderr.write("Unknown CMake command, or options for no target\n")
+        return 1
     (project / "build_out").mkdir()
     return 0
+
+
+def options_are_known(project: Path) -> bool:
+    """Whether options are set as the toolkit's template has it, for its target, before the kernels."""
+    text = (project / "op_kernel" / "CMakeLists.txt").read_text()
+    template = (Path(__file__).parents[1] / "template").read_text()
+    own = {
+        "npu_op": r"npu_op_kernel_options\(ascendc_kernels \w+ OPTIONS -.*\)\n[\s\S]*npu_op_kernel_library",
+        "add_ops": r"add_ops_compile_options\(\w+ OPTIONS -.*\)\n[\s\S]*add_kernels_compile",
+    }
+    return re.match(own[template], text) is not None
 
 
 def compile_sources(project: Path) -> int:

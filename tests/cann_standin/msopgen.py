@@ -1,10 +1,16 @@
-"""Stands in for msopgen: makes a project laid out as its manual says."""
+"""Stands in for msopgen: makes a project laid out as its manual says, by the template of its toolkit."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
+
+TEMPLATES = {
+    "npu_op": "npu_op_kernel_sources(ascendc_kernels KERNEL_DIR ./)\nnpu_op_kernel_library(ascendc_kernels\n"
+    "    SRC_BASE ${CMAKE_SOURCE_DIR}/op_kernel/\n    TILING_LIBRARY cust_optiling\n)\n",
+    "add_ops": "add_kernels_compile()\n",
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -18,7 +24,9 @@ def main(arguments: list[str]) -> int:
     for side in ("op_host", "op_kernel"):
         (project / side).mkdir(parents=True)
         (project / side / "draft.cpp").write_text("#error a draft\n")
-        (project / side / "CMakeLists.txt").write_text("add_kernels_compile()\n")
+        (project / side / "CMakeLists.txt").write_text("# host\n")
+    template = (Path(__file__).parents[1] / "template").read_text()
+    (project / "op_kernel" / "CMakeLists.txt").write_text(TEMPLATES.get(template, "add_library(kernels)\n"))
     (project / "type").write_text(prototype["op"])
     variables = {"vendor_name": {"type": "STRING", "value": "customize"}}
     presets = {"version": 1, "configurePresets": [{"name": "default", "cacheVariables": variables}]}

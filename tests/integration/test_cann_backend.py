@@ -9,14 +9,18 @@ import pytest
 from standin_toolkit import Standin, install
 
 from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec, SourceFile
 from ascend_gym.core.status import Status
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
+from npu_daemon.backends import cann
 from npu_daemon.backends.cann import CannBackend
 from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.cann import execution, recording
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.in_process import InProcessEvaluator
+from npu_daemon.settings import DaemonSettings
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +121,70 @@ def test_a_candidate_is_measured_in_turn_with_the_baseline(bench: Bench) -> None
     assert "of the baseline's time in 1 pairs" in _messages(result)
     alone = bench.evaluate(bench.spec.baseline)
     assert result.latency_us == pytest.approx((alone.latency_us or 0) + 100.0), "every task is billed"
+
+
+def test_a_launch_finds_in_the_cache_what_the_protocol_says(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stand-in's device takes half the time where launches before have left the data in L2."""
+    cold = bench.evaluate(bench.spec.baseline)
+    monkeypatch.setattr(execution, "convention_of", lambda protocol: execution.WARM)
+    warm = bench.evaluate(bench.spec.baseline)
+    assert cold.latency_us is not None
+    assert warm.latency_us == pytest.approx(cold.latency_us / 2, rel=1e-4), _messages(warm)
+    monkeypatch.setattr(cann, "convention_of", lambda protocol: execution.COLD)
+    refused = bench.backend().supports(bench.spec, MeasureProtocol())
+    assert refused is not None
+    assert "ask for l2-cold or warm" in refused.message
+
+
+def test_processes_of_others_and_a_missing_clock_are_told(bench: Bench) -> None:
+    (bench.standin.state / "user").write_text("4242")
+    (bench.standin.state / "clock_mhz").write_text("NA")
+    result = bench.evaluate(bench.spec.baseline)
+    assert result.status is Status.OK, _messages(result)
+    assert "device 0 is shared: processes 4242 of others may have disturbed these times" in _messages(result)
+    assert "the profiler tells no clock in 1 batches" in _messages(result)
+
+
+def test_the_older_project_and_layout_work_too(simulator_cache: Path, tmp_path: Path) -> None:
+    standin = install(tmp_path / "ascend", simulator_cache, "8.2.RC1", old_layout=True)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "toolchain").symlink_to(simulator_cache / "toolchain")
+    result = Bench(standin, cache).evaluate(Bench(standin, cache).spec.baseline)
+    assert result.status is Status.OK, _messages(result)
+
+
+def test_a_project_of_an_unknown_template_is_not_the_candidates_fault(bench: Bench) -> None:
+    (bench.standin.toolkit / "template").write_text("of tomorrow")
+    try:
+        result = bench.evaluate(bench.candidate("unique"))
+    finally:
+        (bench.standin.toolkit / "template").write_text("npu_op")
+    assert result.status is Status.INFRA_ERROR, _messages(result)
+    assert "its template is not known" in _messages(result)
+
+
+def test_a_record_of_the_host_has_what_a_maintainer_needs_and_no_secret(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording.getpass, "getuser", lambda: "ada")
+    monkeypatch.setattr(recording.platform, "node", lambda: "secrethost")
+    monkeypatch.setenv("API_KEY", "swordfish")
+    (bench.standin.state / "user").write_text("4242")
+    settings = DaemonSettings(backend="cann", cache_dir=bench._cache_dir, cann=bench.settings)
+    written = recording.record(settings, tmp_path / "record", "ada at secrethost, 10.1.2.3")
+    texts = {name: (tmp_path / "record" / name).read_text() for name in written}
+    everything = "\n".join((*texts, *texts.values()))
+    for secret in ("ada at", "secrethost", "10.1.2.3", "swordfish", "4242", "python3 "):
+        assert secret not in everything
+    assert "910B2" in texts["npusmi_info.txt"]
+    assert "cmake version 3.22.1" in texts["cmake_version.txt"]
+    assert "npu_op_kernel_library" in texts["project/op_kernel/CMakeLists.txt"]
+    assert any(name.startswith("profile/") and "asg_l2_clean" in text for name, text in texts.items())
+    with pytest.raises(MisuseError, match="is not empty"):
+        recording.record(settings, tmp_path / "record", "")
 
 
 def test_noisy_timings_are_sampled_to_the_limit_and_said_to_be_noisy(bench: Bench) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ascend_gym.core.wheel import compiler_program
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.compile_commands import FILE_NAME, main
-from npu_daemon.simulator.object_store import PRECOMPILED_SUFFIX, ObjectStore
+from npu_daemon.simulator.object_store import DIGEST_SUFFIX, PRECOMPILED_SUFFIX, ObjectStore
 from npu_daemon.simulator.own_sources import SOURCES
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import (
@@ -94,4 +94,4 @@ def test_a_wheel_with_compiled_parts_leaves_only_headers_to_compile(
     assert "some seconds" in announced[0]
     assert toolchain.price_program.is_file()
     compiled = list((tmp_path / "cache" / "toolchain" / "objects").iterdir())
-    assert {file.suffix for file in compiled} == {PRECOMPILED_SUFFIX}
+    assert {file.suffix for file in compiled} == {PRECOMPILED_SUFFIX, DIGEST_SUFFIX}

@@ -34,6 +34,7 @@ class Bench:
 
         def execute(rounds: int, profiler: Sequence[str]) -> ProcessOutcome:
             self.order.append(name)
+            assert "--kernel-name=*" in profiler, "or it collects the first kernel alone"
             output = next(Path(word.partition("=")[2]) for word in profiler if word.startswith("--output="))
             clock = {"Current Freq": next(self.clocks_mhz, 1800)}
             rows = []
@@ -90,6 +91,27 @@ def test_batches_at_a_low_clock_are_thrown_away(bench: Bench) -> None:
     bench.clocks_mhz = iter([1000] * 9)
     with pytest.raises(InfrastructureError, match="in all 4 batches"):
         measure(bench.subject("d", _always(50.0)), None, SETTINGS)
+
+
+def test_a_clock_that_the_profiler_does_not_tell_is_told(bench: Bench) -> None:
+    bench.clocks_mhz = iter(["NA"] * 99)  # type: ignore[list-item]
+    measured = measure(bench.subject("c", _always(50.0)), None, SETTINGS)
+    assert "the profiler tells no clock in 1 batches" in _texts(measured)
+
+
+@pytest.mark.parametrize("warm_up", [0, 5])
+def test_launches_to_warm_up_are_those_of_the_subject(bench: Bench, warm_up: int) -> None:
+    options: list[str] = []
+    subject = bench.subject("c", _always(50.0))
+
+    def execute(rounds: int, profiler: Sequence[str]) -> ProcessOutcome:
+        options.extend(profiler)
+        return subject.execute(rounds, profiler)
+
+    assert isinstance(
+        measure(Subject(subject.folder, execute, subject.diagnose, warm_up), None, SETTINGS), Measured
+    )
+    assert {word for word in options if word.startswith("--warm-up")} == {f"--warm-up={warm_up}"}
 
 
 def test_a_request_may_ask_for_more_samples(bench: Bench) -> None:

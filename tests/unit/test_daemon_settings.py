@@ -12,7 +12,6 @@ import pytest
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.errors import MisuseError
 from npu_daemon.__main__ import JsonLines
-from npu_daemon.serving import read_secret
 from npu_daemon.settings import DaemonSettings, daemon_settings
 
 FILE = """
@@ -114,14 +113,3 @@ def test_json_log_lines_carry_their_fields() -> None:
     record.fields = {"worker": "worker-1"}
     line = json.loads(JsonLines().format(record))
     assert (line["level"], line["message"], line["worker"]) == ("info", "lost it", "worker-1")
-
-
-def test_a_secret_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "secret"
-    with pytest.raises(MisuseError, match="cannot be read"):
-        read_secret(path)
-    path.write_bytes(b"short")
-    with pytest.raises(MisuseError, match="5 bytes, expected at least 16"):
-        read_secret(path)
-    path.write_bytes(bytes(range(16)))
-    assert read_secret(path) == bytes(range(16))

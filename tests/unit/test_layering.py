@@ -282,11 +282,24 @@ def _loaded_by(statement: str) -> set[str]:
     [
         (
             "import ascend_gym",
-            {"pydantic", "zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter", "ml_dtypes"},
+            {
+                "pydantic",
+                "zmq",
+                "openai",
+                "ray",
+                "torch",
+                "rich",
+                "scipy",
+                "typer",
+                "tree_sitter",
+                "ml_dtypes",
+            },
         ),
         ("import ascend_gym.core.records", {"zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter"}),
         ("import ascend_gym.env.op_env", {"zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter"}),
-        ("import ascend_gym.cli", {"zmq", "openai", "ray", "torch", "tree_sitter"}),
+        ("import ascend_gym.cli", {"zmq", "openai", "ray", "scipy", "torch", "tree_sitter"}),
+        ("import ascend_gym.cli.results", {"ray", "scipy", "torch"}),
+        ("import ascend_gym.report.leaderboard", {"ray", "scipy", "torch"}),
         ("import baselines.openevolve", {"openevolve", "zmq", "openai", "ray", "torch", "tree_sitter"}),
     ],
 )

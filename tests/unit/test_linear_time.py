@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Phase, SourceFile, Sources
 from ascend_gym.suite.cann_opdef import defines_operator, read_opdef
@@ -23,6 +24,8 @@ SMALL_CHARS, FACTOR = 512, 8
 FREE_S = 0.005
 PATIENCE = 20  # times that a neighbour on the same core may be in the way
 MOST_TIMES = 2.5 * FACTOR  # for eight times the text; a quadratic reader takes 64 times as long
+PAYLOAD_BYTES = MAX_PAYLOAD_BYTES
+PAYLOAD_S = 1.0  # ten times what it takes alone; before there were bounds the first of them took five
 UNITS = (
     *(
         " ",
@@ -146,3 +149,20 @@ def test_a_reader_takes_linear_time(name: str) -> None:
         if seconds(reader, large, FREE_S) > FREE_S:
             most_s = max(FREE_S, MOST_TIMES * seconds(reader, small))
             assert seconds(reader, large, most_s, PATIENCE) <= most_s, what
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b'"k":1,', b"1,", b"[", b"{", b'{"a":', b'"', b'\\"', b"\\", b" ", b"9", b'"a",', b"null,"],
+    ids=repr,
+)
+@pytest.mark.parametrize("before", [b"", b"{", b'{"case_ids":[', b'{"op_id":"'], ids=repr)
+def test_a_malformed_payload_holds_the_broker_for_moments(before: bytes, unit: bytes) -> None:
+    (header, _) = encode(WireMessage(Kind.CANCEL, "request"))
+    submit = header.replace(Kind.CANCEL.value, Kind.SUBMIT.value, 1)
+    payload = (before + unit * (PAYLOAD_BYTES // len(unit)))[:PAYLOAD_BYTES]
+    refused = decode([submit, payload])
+    assert isinstance(refused, CodecError)
+    assert refused.request_id == "request"
+    assert len(refused.reason) < 3000
+    assert seconds(lambda _: decode([submit, payload]), "", PAYLOAD_S) <= PAYLOAD_S

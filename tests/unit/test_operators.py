@@ -91,7 +91,6 @@ def test_what_candidates_leave_in_the_cache_is_no_operator(spec: OpSpec, tmp_pat
         cache_dir=tmp_path / "own",
         cache_limit_bytes=2**30,
         recording=None,
-        input_secret=None,
         reference_folders=(tmp_path,),
     )
     service = options.open_service(tmp_path / "private")

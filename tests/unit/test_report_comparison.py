@@ -2,12 +2,16 @@
 
 import io
 import json
+from dataclasses import asdict
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.comparison import Comparison, Curve, Run
+from ascend_gym.report.comparison import Comparison, Curve, Run, figure_notes
+from ascend_gym.report.leaderboard import paired_comparison
+from ascend_gym.report.metrics import P_NOTE, holm
 from ascend_gym.report.sweep_summary import print_table, summary_notes, summary_tables
 
 METHODS = {"plain": (100.0, 80.0, 50.0), "clever": (100.0, 40.0, 25.0)}
@@ -28,7 +32,7 @@ def test_metrics_at_each_budget_come_from_the_curves():
     plain, clever = comparison.rows(2)
     assert plain.geometric_mean.value == pytest.approx(2.0)
     assert clever.geometric_mean.value == pytest.approx(4.0)
-    assert (plain.relative.value, clever.relative.low) == pytest.approx((1.0, 2.0))
+    assert (plain.relative.value, clever.relative.value) == pytest.approx((1.0, 2.0))
     assert [share.value for share in plain.fast] == [1, 1, 1, 1, 0]
 
 
@@ -63,9 +67,7 @@ def test_tables_in_markdown():
     lines = metrics.markdown.splitlines()
     assert lines[0] == "### Budget 2: 2 operators, 2 seeds, 95 % intervals"
     assert lines[3].startswith("| --- | ---: |")
-    assert lines[5].startswith(
-        "| clever | 4.000 [4.000, 4.000] | 2.000 [2.000, 2.000] | n < 6 | 100 [100, 100] |"
-    )
+    assert lines[5].startswith("| clever | 4.000 [-] | 2.000 [-] | 0.5 (least 0.5) | 100 [34, 100] |")
     assert "| core/b | 2.000 | 4.000 |" in operators.markdown
 
 
@@ -143,8 +145,29 @@ def test_p_values_need_six_operators(operators, has_p):
     names = [f"core/{at}" for at in range(operators)]
     comparison = Comparison([*_named("best-of-n", names, (0,)), *_named("b", names, (0,), (100.0, 25.0))])
     (p_text,) = {row[3] for row in comparison.metrics_table(1, "t").rows if row[0] == "b"}
-    assert p_text == ("0.0312 *" if has_p else "n < 6")
-    assert any("fewer than 6" in said for said in summary_notes({("910B2", 1): comparison})) is not has_p
+    assert p_text == ("0.0312 *" if has_p else "0.0625 (least 0.0625)")
+    assert figure_notes([comparison.metrics_table(1, "t")]).count(P_NOTE) == (not has_p)
+
+
+def test_every_command_has_the_same_figures_whatever_the_order_of_runs():
+    generator = np.random.default_rng(5)
+    runs = [
+        Run(method, f"core/{at}", seed, Curve((100.0, 100.0 / factor), "budget_spent"))
+        for method in ("best-of-n", "greedy-rules", "iterate")
+        for at in range(9)
+        for seed, factor in enumerate(np.exp(generator.gamma(2, 0.2, 2)).tolist())
+    ]
+    rows = Comparison(runs).rows(1)
+    mixed = [runs[at] for at in generator.permutation(len(runs))]
+    assert Comparison(mixed).rows(1) == rows
+    of = {name: [run for run in mixed if run.method == name] for name in ("best-of-n", "greedy-rules")}
+    pair = paired_comparison(of["greedy-rules"], of["best-of-n"], 1)
+    assert pair["ratio"] == asdict(rows[1].relative)
+    assert pair["geometric_mean"] == [asdict(row.geometric_mean) for row in (rows[1], rows[0])]
+    assert pair["test"]["p_value"] == rows[1].test.p_value
+    assert rows[1].test.holm == pytest.approx(holm([row.test.p_value for row in rows[1:]])[0]), (
+        "a sweep corrects over its methods"
+    )
 
 
 def test_a_part_of_a_comparison_has_its_methods_and_seeds():

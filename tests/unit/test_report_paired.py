@@ -11,8 +11,8 @@ from stored_runs import SPEC, search
 
 from ascend_gym.cli.sweep_plan import jobs_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.leaderboard import leaderboard, paired_comparison
-from ascend_gym.report.metrics import paired_p_value
+from ascend_gym.report.leaderboard import leaderboard, leaderboard_table, paired_comparison
+from ascend_gym.report.metrics import paired_test
 from ascend_gym.report.stored_runs import comparison_runs
 from ascend_gym.sweep.merge import import_runs
 from ascend_gym.sweep.plan import read_plan
@@ -28,7 +28,7 @@ def test_the_exact_test_counts_flips(values):
     logs = [math.log(value) for value in values]
     means = [abs(sum(s * x for s, x in zip(signs, logs, strict=True))) for signs in _signs(len(logs))]
     share = sum(mean >= means[0] * (1 - 1e-9) for mean in means) / len(means)
-    assert paired_p_value(table, [[1.0]] * len(values)) == pytest.approx(share)
+    assert paired_test(table, [[1.0]] * len(values)).p_value == pytest.approx(share)
 
 
 def _signs(count):
@@ -37,10 +37,10 @@ def _signs(count):
 
 def test_many_operators_that_are_all_faster_are_significant_and_noise_is_not():
     ones = [[1.0]] * 40
-    assert paired_p_value([[1.1]] * 40, ones) < 1e-3
+    assert paired_test([[1.1]] * 40, ones).p_value < 1e-3
     mixed = [[1.1] if number % 2 else [1 / 1.1] for number in range(40)]
-    assert paired_p_value(mixed, ones) > 0.5
-    assert paired_p_value(ones, ones) == 1.0
+    assert paired_test(mixed, ones).p_value > 0.5
+    assert paired_test(ones, ones).p_value == 1.0
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_methods_are_compared_on_the_seeds_they_share(store):
     document = paired_comparison(greedy, bon, 4)
     assert document["ratio"]["value"] == pytest.approx(1.25)
     assert (document["faster"], document["equal"], document["slower"]) == (1, 0, 0)
-    assert document["p_value"] == 1.0  # one operator shows nothing
+    assert document["test"]["p_value"] == 1.0  # one operator shows nothing
     assert paired_comparison(bon, bon, 4)["equal"] == 1
     every = comparison_runs(store, store.runs(variant="best-of-n"))
     assert paired_comparison(greedy, every, 4)["seeds"] == [0, 1], "the third seed is one's alone"
@@ -81,8 +81,27 @@ def test_the_leaderboard_ranks_methods_and_tells_how_to_repeat_them(store):
         "ascend-gym sweep --op toys --method greedy-rules --seed 0 --seed 1 --budget 4 --chip 910B2 "
         "--model paid --price 1,2"
     )
+    table = leaderboard_table(board)
+    assert [row[0] for row in table.rows] == ["greedy-rules", "best-of-n"]
+    assert table.rows[0][4:7] == ("1/1", "2", "2.500 [-]"), "one operator gives no interval"
     assert leaderboard(store, "toys", [SPEC.op_id, "core/other"])["rows"][0]["complete"] is False
     assert leaderboard(store, "toys", ["core/other"])["rows"] == []
+
+
+def test_runs_that_differ_in_a_setting_are_rows_of_their_own(tmp_path):
+    for name, settings in (
+        ("one", {}),
+        ("other", {"reasoning_effort": "high"}),
+        ("long", {"max_tokens": 99}),
+    ):
+        search(tmp_path / name, seed=0, budget=4, **settings)
+    with ResultsStore(tmp_path / "results.sqlite", write=True) as opened:
+        import_runs(opened, sorted(tmp_path.glob("*/")), lambda folder: None)
+        rows = leaderboard(opened, "toys", [SPEC.op_id])["rows"]
+    commands = sorted(row["command"] for row in rows)
+    assert len(commands) == 3
+    assert sum("--reasoning-effort high" in each for each in commands) == 1
+    assert sum("--max-tokens 99" in each for each in commands) == 1
 
 
 def test_a_leaderboard_command_makes_runs_of_the_same_settings():
@@ -101,4 +120,6 @@ def test_the_commands(store, tmp_path, run):
     status, _, said = run("compare", "magic", "best-of-n", "--store", path)
     assert (status, "methods with runs: best-of-n, greedy-rules" in said) == (2, True)
     status, out, _ = run("leaderboard", "--store", path)
+    assert (status, "Suite core, 95 % intervals" in out) == (0, True)
+    status, out, _ = run("leaderboard", "--store", path, "--json")
     assert (status, json.loads(out)["rows"]) == (0, [])  # the toy is of no suite

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.comparison import P_NOTE, Comparison, Table
+from ascend_gym.report.comparison import Comparison, Table
 from ascend_gym.report.generation import BEYOND_BOUND_US, category_table, meters_table
-from ascend_gym.report.metrics import FAST_P
+from ascend_gym.report.metrics import FAST_P, NO_INTERVAL_NOTE, P_NOTE
 from ascend_gym.report.page.chart import Chart
 from ascend_gym.report.page.figures import (
     budget_curve,
@@ -42,9 +42,9 @@ _STYLE = Path(__file__).with_name("style.css")
 _METRICS_NOTE = (
     "A speedup is the latency of the operator's own sources over that of the best candidate; GM is the "
     "geometric mean over operators, fast_p the share of operators faster than p times. Brackets hold 95 % "
-    "bootstrap intervals over operators and seeds; p is the p value of the difference from the reference, "
-    "operators compared one by one (sign flips, two-sided); * marks those below 0.05. "
-    f"{P_NOTE} A dash says that runs are missing."
+    "intervals over operators; p is the p value of the difference from the reference, operators compared one "
+    "by one (sign flips, two-sided), corrected over the methods (Holm); * marks those below 0.05. "
+    f"{P_NOTE} {NO_INTERVAL_NOTE} A dash says that runs are missing."
 )
 _DEVICE_US = BEYOND_BOUND_US["device"] or {}
 _GENERATION_NOTE = (

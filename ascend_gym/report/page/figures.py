@@ -62,8 +62,8 @@ def budget_curve(comparison: Comparison, budget: int, methods: Sequence[str]) ->
         name: [geometric_mean(comparison.speedups(name, each)) for each in budgets]
         for name in comparison.methods
     }
-    top = max([1.05, *(mean.high for row in means.values() for mean in row)]) * _TOP_MARGIN
-    low = min([1.0, *(mean.low for row in means.values() for mean in row)])  # operators without sources
+    top = max([1.05, *(mean.ends[1] for row in means.values() for mean in row)]) * _TOP_MARGIN
+    low = min([1.0, *(mean.ends[0] for row in means.values() for mean in row)])  # operators without sources
     chart = Chart(
         "budget-curve",
         "Geometric mean against budget",
@@ -75,8 +75,8 @@ def budget_curve(comparison: Comparison, budget: int, methods: Sequence[str]) ->
     for name, row in means.items():
         series = methods.index(name)
         chart.band(
-            [(x, mean.low) for x, mean in zip(budgets, row, strict=True)],
-            [(x, mean.high) for x, mean in zip(budgets, row, strict=True)],
+            [(x, mean.ends[0]) for x, mean in zip(budgets, row, strict=True)],
+            [(x, mean.ends[1]) for x, mean in zip(budgets, row, strict=True)],
             series,
         )
         chart.line([(x, mean.value) for x, mean in zip(budgets, row, strict=True)], series, name)

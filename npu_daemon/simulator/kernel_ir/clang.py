@@ -50,7 +50,7 @@ _KIND_MACROS = {
     CoreKind.VECTOR: ("-D__DAV_C220_VEC__", "-D__DAV_VEC__"),
     CoreKind.CUBE: ("-D__DAV_C220_CUBE__", "-D__DAV_CUBE__"),
 }
-_MACROS = ("-DASCENDC_CPU_DEBUG", "-D__CCE_AICORE__=220")
+_MACROS = ("-DASCENDC_CPU_DEBUG", "-D__CCE_AICORE__=220", "-D__NPU_ARCH__=2201")
 
 
 # Without times: an installation that is made again has the same headers with others. What the headers need of

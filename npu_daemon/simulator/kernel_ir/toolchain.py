@@ -41,7 +41,7 @@ class KernelToolchain:
     @property
     def interface_symbols(self) -> frozenset[str]:
         """Names of those functions."""
-        return _symbols(self.interface_file)
+        return _symbols(self.interface_file, self.interface_file.stat().st_mtime_ns)
 
     @property
     def support_object(self) -> Path:
@@ -75,5 +75,5 @@ def prepare_kernel_toolchain(
 
 
 @cache
-def _symbols(file: Path) -> frozenset[str]:
+def _symbols(file: Path, changed_ns: int) -> frozenset[str]:
     return frozenset(json.loads(file.read_text("utf-8"))["functions"])

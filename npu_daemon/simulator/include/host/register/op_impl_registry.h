@@ -39,6 +39,11 @@ class OpImplRegisterV2 {
     OpImplRegisterV2 &InferShapeRange(InferShapeRangeKernelFunc) { return *this; }
     OpImplRegisterV2 &InferDataType(InferDataTypeKernelFunc) { return *this; }
     OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t>) { return *this; }
+    // Keys of kernels that were compiled ahead of time: a kernel here is built for its case.
+    template <class Function>
+    OpImplRegisterV2 &GenSimplifiedKey(Function) {
+        return *this;
+    }
     template <class... Default>
     OpImplRegisterV2 &PrivateAttr(const char *, Default...) {
         return *this;

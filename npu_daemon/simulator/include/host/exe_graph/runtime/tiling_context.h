@@ -55,6 +55,8 @@ class TilingContext : public ExtendedKernelContext {
         call_.decision.workspace_bytes.resize(count);
         return call_.decision.workspace_bytes.data();
     }
+    // Bytes of UB that a kernel of threads wants; chips without threads have no use for it.
+    ge::graphStatus SetLocalMemorySize(uint32_t) { return ge::GRAPH_SUCCESS; }
     size_t GetWorkspaceNum() const { return call_.decision.workspace_bytes.size(); }
 
     TilingData *GetRawTilingData() { return &call_.tiling_data; }

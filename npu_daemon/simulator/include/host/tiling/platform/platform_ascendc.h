@@ -4,9 +4,7 @@
 #include <cstdint>
 
 #include "platform/platform_infos_def.h"
-
-// Architectures by their numbers.
-enum class NpuArch : uint32_t { DAV_1001 = 1001, DAV_2002 = 2002, DAV_2201 = 2201, DAV_3002 = 3002, DAV_3510 = 3510, DAV_5102 = 5102 };
+#include "platform/soc_spec.h"
 
 namespace platform_ascendc {
 
@@ -31,6 +29,10 @@ enum class SocVersion {
     ASCEND910_95 = ASCEND950,
     ASCEND310,
     ASCEND910_93,
+    ASCEND610LITE,
+    MC62CM12A,
+    KIRINX90,
+    KIRIN9030,
     RESERVED_VERSION = 99999
 };
 

@@ -1,0 +1,146 @@
+"""Calls the functions of a golden.py: run as a program of its own, confined, with numpy alone of what ascend-gym needs.
+
+Arguments: the golden.py, the name of the operator, and a JSON file with a list of calls. Each call has ``inputs`` (a file, a list of
+files, or null), ``dtypes`` of them, ``attributes``, ``context`` (what the function gets as further keywords) and ``target``, a
+folder for what it answers. For each call a line of JSON is printed: the files of its outputs, or why there are none.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+
+def loaded(file, dtype):
+    """Return the array of a file; bfloat16 is stored as uint16."""
+    array = np.load(file)
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        return array.view(ml_dtypes.bfloat16)
+    return array
+
+
+def stored(path, value):
+    """Write an output; return its file, type and shape."""
+    if hasattr(value, "detach"):  # of torch
+        value = value.detach().cpu()
+        value = value.float().numpy() if "bfloat16" in str(value.dtype) else value.numpy()
+    array = np.asarray(value)
+    name = array.dtype.name
+    if name in ("bfloat16", "float16"):
+        array = array.astype(np.float32)
+    if array.dtype.hasobject or array.dtype.kind not in "biufc":
+        raise TypeError(f"an output of type {name}")
+    np.save(path, array)
+    return {"file": str(path), "dtype": name, "shape": list(array.shape)}
+
+
+def function_of(module, table, operator):
+    """Return the function that a table of the module names for the operator, ``None`` without one."""
+    named = getattr(module, table, {})
+    for kind in ("kernel", "aclnn", *named):
+        entries = named.get(kind, {})
+        if not isinstance(entries, dict):
+            continue
+        chosen = entries.get(operator) or (next(iter(entries.values())) if len(entries) == 1 else None)
+        if chosen is not None:
+            return chosen if callable(chosen) else getattr(module, chosen)
+    return None
+
+
+def called(function, inputs, attributes, context):
+    """Call a function with inputs by position and attributes and context by name, as far as it takes them."""
+    parameters = inspect.signature(function).parameters.values()
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    names = {each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD)}
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    if not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        inputs = inputs[: len(places)]
+    positional = {each.name for each in places[: len(inputs)]}
+    keywords = {**context, **attributes}
+    keywords = {
+        name: value
+        for name, value in keywords.items()
+        if (takes_all or name in names) and name not in positional
+    }
+    return function(*inputs, **keywords)
+
+
+def answer(module, operator, call):
+    """Return what one call gives."""
+    inputs = [
+        None
+        if file is None
+        else [loaded(each, dtype) for each in file]
+        if isinstance(file, list)
+        else loaded(file, dtype)
+        for file, dtype in zip(call["inputs"], call["dtypes"], strict=True)
+    ]
+    target = Path(call["target"])
+    drawn = function_of(module, "__input__", operator)
+    changed = None
+    if drawn is not None:
+        given = called(drawn, inputs, call["attributes"], call["context"])
+        inputs = list(given) if isinstance(given, (list, tuple)) else [given]
+        changed = [
+            None if each is None or isinstance(each, list) else stored(target / f"in{i}.npy", each)["file"]
+            for i, each in enumerate(inputs)
+        ]
+    kept = [
+        None if each is None else [one.copy() for one in each] if isinstance(each, list) else each.copy()
+        for each in inputs
+    ]
+    with np.errstate(all="ignore"):
+        result = called(
+            function_of(module, "__golden__", operator), kept, call["attributes"], call["context"]
+        )
+    outputs = list(result) if isinstance(result, (list, tuple)) else [result]
+    rows = []
+    for number, output in enumerate(outputs):
+        if output is None:
+            rows.append(None)
+        elif isinstance(output, (list, tuple)):
+            rows.append([stored(target / f"out{number}_{i}.npy", each) for i, each in enumerate(output)])
+        else:
+            rows.append([stored(target / f"out{number}.npy", output)])
+    return {"outputs": rows, "inputs": changed}
+
+
+def main():
+    """Answer each call on a line of standard output; what golden.py prints goes to standard error."""
+    script, operator, calls = sys.argv[1], sys.argv[2], sys.argv[3]
+    lines = os.dup(1)
+    os.dup2(2, 1)
+
+    def say(row):
+        os.write(lines, (json.dumps(row) + "\n").encode())
+
+    try:
+        sys.path.insert(0, str(Path(script).parent))
+        specification = importlib.util.spec_from_file_location("golden", script)
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        if function_of(module, "__golden__", operator) is None:
+            raise LookupError(f"__golden__ names no function for {operator}")
+    except BaseException as error:
+        say({"fatal": f"{type(error).__name__}: {error}"})
+        return
+    for call in json.loads(Path(calls).read_text()):
+        np.random.seed(0)
+        try:
+            row = answer(module, operator, call)
+        except BaseException as error:
+            last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
+            row = {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
+        say(row)
+
+
+main()

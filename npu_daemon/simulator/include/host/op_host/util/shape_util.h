@@ -1,0 +1,3 @@
+// The same helpers under their path in the operator libraries.
+#pragma once
+#include "util/shape_util.h"

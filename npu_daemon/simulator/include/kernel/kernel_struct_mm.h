@@ -1,0 +1,3 @@
+// Part of the kernel interface under a header of its own.
+#pragma once
+#include "kernel_operator.h"

@@ -1,0 +1,227 @@
+"""Files of the cache that a disk or somebody's hand damaged: no candidate is blamed, nothing is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
+from npu_daemon import service as service_module
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.cache_check import verify_cache
+from npu_daemon.cache_folder import RESULTS_NAME
+from npu_daemon.in_process import InProcessEvaluator
+from npu_daemon.own_files import MANIFEST_NAME, OWN_FILES
+from npu_daemon.store import SqliteResultStore
+
+SPEC = load_operator("gelu")
+CASE = "fp16_1021x1003"
+
+
+def empty(path: Path) -> None:
+    path.chmod(0o644)
+    path.write_bytes(b"")
+
+
+def truncate(path: Path) -> None:
+    path.chmod(0o644)
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip(path: Path) -> None:
+    path.chmod(0o644)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0x55
+    path.write_bytes(content)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+DAMAGES = (empty, truncate, flip, remove)
+
+
+class Host:
+    """A cache, and evaluations of which each one is as in a new process unless ``warm``."""
+
+    def __init__(self, simulator: SimulatorBackend, cache: Path) -> None:
+        self.cache = cache
+        self._backend = lambda: SimulatorBackend(cache)
+        self._warm = InProcessEvaluator(simulator, cache)
+
+    def evaluate(self, spec: OpSpec = SPEC, *, warm: bool = False, use_cache: bool = False) -> EvalResult:
+        request = request_for(spec, spec.baseline, MeasureProtocol(), (CASE,))
+        request = request.model_copy(update={"use_cache": use_cache})
+        if not warm:
+            OWN_FILES._seen.clear()  # as in a new process
+        evaluator = self._warm if warm else InProcessEvaluator(self._backend(), self.cache)
+        evaluator.submit(request)
+        ((_, result),) = evaluator.poll(60.0)
+        return result
+
+    def one(self, pattern: str) -> Path:
+        return sorted(self.cache.glob(pattern))[0]
+
+    @property
+    def repairs(self) -> dict[str, int]:
+        store = SqliteResultStore(self.cache / RESULTS_NAME)
+        try:
+            return store.repairs()
+        finally:
+            store.close()
+
+
+@pytest.fixture
+def host(simulator: SimulatorBackend, simulator_cache: Path, tmp_path: Path) -> Host:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "toolchain").symlink_to((simulator_cache / "toolchain").resolve())
+    return Host(SimulatorBackend(cache), cache)
+
+
+@pytest.mark.parametrize(
+    ("damage", "warm"),
+    [
+        pytest.param(each, warm, id=f"{each.__name__}-{'same process' if warm else 'new process'}")
+        for each, warm in zip(DAMAGES, (False, True, True, False), strict=True)
+    ],
+)
+@pytest.mark.parametrize(
+    ("pattern", "part"),
+    [
+        ("builds/host/*/*/host.so", "builds"),
+        ("builds/host/*/*/definition.json", "builds"),
+        ("builds/kernel/*/*/kernel.so", "builds"),
+        ("case_data/*/input_0_0.bin", "inputs"),
+        ("case_data/*/expected_0_0.bin", "inputs"),
+        ("case_data/*/index.json", "inputs"),
+        (f"case_data/*/{MANIFEST_NAME}", "inputs"),
+    ],
+)
+def test_damaged_files_are_made_again_in_silence(
+    host: Host, pattern: str, part: str, damage: Callable[[Path], None], warm: bool
+) -> None:
+    before = host.evaluate(warm=True)
+    assert before.status is Status.OK, before.all_diagnostics
+    for path in host.cache.glob(pattern):
+        damage(path)
+    after = host.evaluate(warm=warm)
+    assert (after.status, after.cases[0].samples_us) == (Status.OK, before.cases[0].samples_us)
+    assert after.charge.evaluations == 1
+    assert after.all_diagnostics == before.all_diagnostics
+    assert host.repairs[part] >= 1
+    verify_cache(host.cache)  # also of values that were drawn ahead and not used again
+    assert verify_cache(host.cache).damaged == {}
+
+
+@pytest.mark.parametrize("pattern", ["case_data/*/input_0_0.bin", "builds/kernel/*/*/kernel.so"])
+def test_damage_while_a_candidate_is_evaluated_is_not_its_fault(
+    host: Host, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = host.evaluate(warm=True)
+    evaluate = service_module.evaluate
+    answers: list[EvalResult] = []
+    flipped: list[Path] = []
+
+    def damaged_first(*arguments: object, **named: object) -> EvalResult:
+        run = SimulatorBackend.run
+
+        def run_on_damage(*own: object, **further: object) -> object:
+            if not flipped:
+                flipped.extend(host.cache.glob(pattern))
+                for path in flipped:
+                    flip(path)
+            return run(*own, **further)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SimulatorBackend, "run", run_on_damage)
+            answers.append(evaluate(*arguments, **named))  # type: ignore[arg-type]
+        return answers[-1]
+
+    monkeypatch.setattr(service_module, "evaluate", damaged_first)
+    after = host.evaluate(warm=True)
+    assert len(answers) == 2
+    assert (after.status, after.cases[0].samples_us) == (Status.OK, before.cases[0].samples_us)
+
+
+def test_files_that_are_damaged_again_and_again_are_a_fault_of_the_host(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate = service_module.evaluate
+
+    def always_damaged(*arguments: object, **named: object) -> EvalResult:
+        result = evaluate(*arguments, **named)  # type: ignore[arg-type]
+        empty(host.one("builds/host/*/*/host.so"))
+        return result
+
+    monkeypatch.setattr(service_module, "evaluate", always_damaged)
+    result = host.evaluate(warm=True)
+    assert (result.status, result.charge.evaluations) == (Status.INFRA_ERROR, 0)
+    assert "host.so has 0 bytes instead of" in result.diagnostics[0].message
+    monkeypatch.undo()
+    assert host.evaluate(warm=True, use_cache=True).status is Status.OK
+
+
+def test_what_damage_once_made_of_results_is_found_and_voided(host: Host) -> None:
+    assert host.evaluate(warm=True).status is Status.OK
+    blamed = host.evaluate(warm=True).model_dump(mode="json")
+    message = "libasim_host.so: file too short"
+    blamed |= {"status": "tiling_error", "diagnostics": [{"phase": "run_tiling", "message": message}]}
+    blamed["cases"] = []
+    with sqlite3.connect(host.cache / RESULTS_NAME) as database:
+        ((key,),) = database.execute("SELECT key FROM kept_results").fetchall()
+    store = SqliteResultStore(host.cache / RESULTS_NAME)
+    store.put(key, EvalResult.model_validate(blamed))
+    assert host.evaluate(warm=True, use_cache=True).status is Status.TILING_ERROR
+    found = verify_cache(host.cache)
+    assert (found.damaged, found.voided) == ({}, 1)
+    assert host.evaluate(warm=True, use_cache=True).status is Status.OK
+    flip(host.one("builds/kernel/*/*/kernel.so"))
+    found = verify_cache(host.cache)
+    assert [Path(name).parts[:2] for name in found.damaged] == [("builds", "kernel")]
+    assert found.voided == 1
+    assert verify_cache(host.cache).voided == 0
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_cache_is_moved_and_its_simulator_repaired(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    built = simulator.toolchain.folder
+    first, second = tmp_path / "first", tmp_path / "second"
+    shutil.copytree(built, first / "toolchain" / built.name)
+    shutil.copytree(built.parent / "objects", first / "toolchain" / "objects")
+    for file in (first / "toolchain" / "objects").iterdir():
+        if file.suffix != ".pch" and file.stat().st_size > 100_000:
+            flip(file)  # made again where they are needed, and never linked
+    before = Host(SimulatorBackend(first), first).evaluate(warm=True)
+    first.rename(second)
+    first.write_text("whoever looks here finds no folder")
+    moved = Host(SimulatorBackend(second), second)
+    assert moved.evaluate().status is Status.OK
+    assert moved.evaluate(load_operator("gelu"), warm=True).cases[0].samples_us == before.cases[0].samples_us
+    assert moved.repairs == {}
+    library = second / "toolchain" / built.name / "host" / "libasim_host.so"
+    price = second / "toolchain" / built.name / "asim_price"
+    empty(library)
+    flip(price)
+    after = moved.evaluate(warm=True)
+    assert (after.status, after.cases[0].samples_us) == (Status.OK, before.cases[0].samples_us)
+    assert moved.repairs == {"simulator": 1}
+    assert library.stat().st_size == (built / "host" / "libasim_host.so").stat().st_size
+    assert json.loads((library.parents[1] / MANIFEST_NAME).read_text())["files"]["asim_price"]
+
+
+def test_others_cannot_read_the_results(host: Host) -> None:
+    host.evaluate(warm=True)
+    modes = {path.name: path.stat().st_mode & 0o077 for path in host.cache.glob(f"{RESULTS_NAME}*")}
+    assert set(modes.values()) == {0}, modes

@@ -1,0 +1,91 @@
+"""Sources and cases of a library by domain, from a miniature one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ascend_gym.core.errors import MisuseError, OperatorFormatError
+from ascend_gym.core.records import DType
+from ascend_gym.suite.cann_opdef import read_opdef
+from ascend_gym.suite.domain_library import (
+    operator_folders,
+    read_library_candidate,
+    read_library_operator,
+    tiling_sources,
+)
+from npu_daemon.importer.library_cases import proposals
+
+_DEFINITION = """
+class Twice : public OpDef {
+    explicit Twice(const char *name) : OpDef(name) {
+        this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT});
+        this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT});
+        this->Attr("scale").Float(2.0);
+        OpAICoreConfig config;
+        this->AICore().AddConfig("CHIP", config);
+    }
+};
+OP_ADD(Twice);
+"""
+_HEADER = "testcase_name,input_shapes,input_dtypes,output_shapes,output_dtypes,attributes,input_data_ranges\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A checkout with one operator, a helper beside it and a header in common."""
+    files = {
+        "build.sh": "",
+        "cmake/func.cmake": "",
+        "common/inc/op_host/sizes.h": "#pragma once\n",
+        "math/helper/op_host/helper_tiling.h": "#pragma once\n",
+        "math/twice/CMakeLists.txt": 'set(UNITS "ascend910b" "ascend950")\nset(DIRS "arch22" "arch35")\n'
+        "add_all_modules_sources(OPTYPE twice COMPUTE_UNIT ${UNITS} TILING_DIR ${DIRS})\n",
+        "math/twice/op_host/twice_def.cpp": _DEFINITION.replace("CHIP", "ascend910b"),
+        "math/twice/op_host/arch22/twice_tiling.cpp": '#include "op_host/sizes.h"\n'
+        '#include "../../../helper/op_host/helper_tiling.h"\nIMPL_OP_OPTILING(Twice);\n',
+        "math/twice/op_host/arch35/twice_tiling_arch35.cpp": "",
+        "math/twice/op_kernel/twice.cpp": "__global__ __aicore__ void twice() {}\n",
+        "math/twice/tests/st/twice.csv": _HEADER
+        + 'a,"((64,),)","(\'float32\',)","((64,),)","(\'float32\',)",{\'scale\': 3.0},"((-2, inf),)"\n'
+        + 'b,"((64,","(\'float32\',)",,,{},\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_candidate_has_the_sources_for_this_chip_and_what_they_include(root: Path) -> None:
+    folder = operator_folders(root)["twice"]
+    operator = read_library_operator(folder, root)
+    candidate = read_library_candidate(operator)
+    assert [path.name for path in tiling_sources(folder)] == ["twice_tiling.cpp"]
+    assert candidate.host.main == "op_host/arch22/twice_tiling.cpp"
+    files = {file.path: file.text for file in candidate.host.files}
+    assert "shared/common/inc/op_host/sizes.h" in files
+    assert (
+        files["shared/helper/op_host/helper_tiling.h"] == '#include "math/helper/op_host/helper_tiling.h"\n'
+    )
+
+
+def test_operators_for_later_chips_are_refused_with_that_sentence(root: Path) -> None:
+    definition = root / "math/twice/op_host/twice_def.cpp"
+    definition.write_text(_DEFINITION.replace("CHIP", "ascend950"), encoding="utf-8")
+    with pytest.raises(OperatorFormatError, match="for Ascend 950 alone"):
+        read_library_operator(root / "math/twice", root)
+
+
+def test_another_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(MisuseError, match="expected a checkout of ops-math"):
+        operator_folders(tmp_path)
+
+
+def test_csv_rows_become_cases_and_broken_ones_are_told_with_their_line(root: Path) -> None:
+    definition = read_opdef(_DEFINITION, "twice")
+    notes: list[str] = []
+    (found,) = proposals(root / "math/twice", definition, notes.append)
+    assert found.attributes == {"scale": 3.0}
+    assert (found.inputs[0].shapes, found.inputs[0].dtype) == (((64,),), DType.FLOAT32)
+    assert len(notes) == 1 and notes[0].startswith("tests/st/twice.csv:3: SyntaxError")

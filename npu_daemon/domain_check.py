@@ -42,8 +42,6 @@ def domain_complaint(
         refused = runner.refusal(case, built, data, rerun=1)
     finally:
         case_data.discard(data)
-    return (
-        None
-        if refused is None
-        else f"{refused.status.value}: {'; '.join(str(each) for each in refused.diagnostics)}"
-    )
+    if refused is None:
+        return None
+    return f"{refused.status.value}: {'; '.join(str(each) for each in refused.diagnostics)}"

@@ -106,12 +106,12 @@ class Injection(Record):
 
 
 class SpecialRows(Record):
-    """What some rows of a random input consist of; each kind but ``affine`` and ``equal`` replaces elements.
+    """What some rows of a random input consist of.
 
-    ``affine`` is the ordinary row, times ``scale``, plus ``offset``, which the other kinds apply first.
+    ``affine`` is the ordinary row, times ``scale``, plus ``offset``; the other kinds apply these first.
     ``equal`` repeats the first element of the row; ``ties`` repeats its first ``count`` ones in any order.
-    ``one`` puts one of ``values`` at one place: the first, the last or any. ``some`` puts them at a ``share``
-    of the places. ``ends`` draws from the lowest and the highest number of the range.
+    ``one`` puts one of ``values`` at one place: the first, the last or any. ``some`` puts them at a
+    ``share`` of the places. ``ends`` draws from the lowest and the highest number of the range.
 
     Attributes:
         kind: one of these.

@@ -1,9 +1,9 @@
 """Domains: the values that an operator has to be right for, and the case that is drawn from them.
 
-An operator declares its domain in ``op.toml``: for each input a range and kinds of special rows, such as rows
-of equal elements or with one huge one. The domain case has the shapes, types and attributes of the operator's
-smallest case, so that nothing else has to be built for it, and is drawn, referred to and judged like any
-other. It has no price. Without a declaration, the domain is the ranges of the smallest case.
+An operator declares its domain in ``op.toml``: for each input a range and kinds of special rows, such as
+rows of equal elements or with one huge one. The domain case has the shapes, types and attributes of the
+operator's smallest case, so that nothing else has to be built for it, and is drawn, computed and judged like
+any other. It has no price. Without a declaration, the domain is the ranges of the smallest case.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ def operator_folders(root: Path) -> dict[str, Path]:
     """
     if not _is_root(root):
         raise MisuseError(
-            f"{root}: expected a checkout of ops-math, ops-nn, ops-transformer or the like, with build.sh, cmake/ "
-            f"and {' or '.join(COMMON_FOLDERS)}"
+            f"{root}: expected a checkout of ops-math, ops-nn, ops-transformer or the like, with build.sh, "
+            f"cmake/ and {' or '.join(COMMON_FOLDERS)}"
         )
     found: dict[str, Path] = {}
     for host in sorted(

@@ -14,6 +14,8 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -117,6 +119,28 @@ def answer(module: ModuleType, operator: str, call: dict[str, Any]) -> dict[str,
     return {"outputs": rows, "inputs": changed}
 
 
+def attempted(step: Callable[[], dict[str, Any]], script: str) -> dict[str, Any]:
+    """Return what a step gives, or what the author's code raised and the line of the script where it did."""
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001 - the edge to an author's code
+        last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
+        return {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
+
+
+def imported(script: str, operator: str) -> dict[str, Any]:
+    """Import a golden.py."""
+    sys.path.insert(0, str(Path(script).parent))
+    specification = importlib.util.spec_from_file_location("golden", script)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{script} is no Python module")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    if function_of(module, "__golden__", operator) is None:
+        raise LookupError(f"__golden__ names no function for {operator}")
+    return {"module": module}
+
+
 def main() -> None:
     """Answer each call on a line of standard output; what golden.py prints goes to standard error."""
     script, operator, calls = sys.argv[1], sys.argv[2], sys.argv[3]
@@ -126,26 +150,13 @@ def main() -> None:
     def say(row: dict[str, Any]) -> None:
         os.write(lines, (json.dumps(row) + "\n").encode())
 
-    try:
-        sys.path.insert(0, str(Path(script).parent))
-        specification = importlib.util.spec_from_file_location("golden", script)
-        if specification is None or specification.loader is None:
-            raise ImportError(f"{script} is no Python module")
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-        if function_of(module, "__golden__", operator) is None:
-            raise LookupError(f"__golden__ names no function for {operator}")
-    except BaseException as error:  # noqa: BLE001 - the edge to an author's code
-        say({"fatal": f"{type(error).__name__}: {error}"})
+    begun = attempted(lambda: imported(script, operator), script)
+    if "error" in begun:
+        say({"fatal": begun["error"]})
         return
     for call in json.loads(Path(calls).read_text()):
         np.random.seed(0)
-        try:
-            row = answer(module, operator, call)
-        except BaseException as error:  # noqa: BLE001 - the edge to an author's code
-            last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
-            row = {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
-        say(row)
+        say(attempted(partial(answer, begun["module"], operator, call), script))
 
 
 if __name__ == "__main__":

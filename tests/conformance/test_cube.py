@@ -14,7 +14,7 @@ L1, L0A, L0B, L0C, BIAS, GM = 0, 524288, 589824, 655360, 786432, 1 << 20
 ARENA_BYTES = 2 << 20
 BLOCK, FRACTAL, SIDE = 32, 512, 16
 POISON = 0xA5
-RUNTIME = ("cube_copy", "cube_load", "mmad", "fixpipe", "gemm", "atomic")
+RUNTIME = ("cube_copy", "copy", "cube_load", "mmad", "fixpipe", "gemm", "atomic")
 MODES = {
     name: mode for mode, name in enumerate(("none", "f16", "bf16", "deq", "vdeq", "b8", "vb8", "req", "vreq"))
 }

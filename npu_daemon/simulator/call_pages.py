@@ -1,7 +1,7 @@
 """What the pages of an asc-devkit checkout say about calls of Atlas A2: sentences of constraint, and names.
 
-Pages mark what is for other chips by comments; that is left out. A sentence is known by the digest of its text,
-so that ``page_constraints.csv`` says what becomes of it without quoting it.
+Pages mark what is for other chips by comments; that is left out. A sentence is known by the digest of its
+text, so that ``page_constraints.csv`` says what becomes of it without quoting it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,9 @@ CHIP = "910b"
 _PRODUCT = "Atlas A2 训练系列产品"
 # Interfaces of other programming models, and of chips with registers for vectors.
 _OTHER_MODELS = (
-    "/Reg矢量计算/",
-    "/矩阵计算（TensorAPI）/",
-    "/data_structure_TensorAPI/",
-    "/C-API/",
-    "SIMT-API/",
+    *("/Reg矢量计算/", "/矩阵计算（TensorAPI）/", "/data_structure_TensorAPI/", "/C-API/"),
+    *("SIMT-API/", "AI-CPU-API/", "附录/"),
 )
-_OTHER_MODELS += ("AI-CPU-API/", "附录/")
 _MARK = re.compile(r"<!--\s*(?:npu=\"([^\"]*)\"\s*(?:id\w+)?|end\s*(?:id\w+)?)\s*-->")
 _SUPPORT = re.compile(r"^## 产品支持情况.*?\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"```.*?```", re.DOTALL)

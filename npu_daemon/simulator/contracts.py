@@ -1,7 +1,7 @@
 """What pages of calls demand, as the simulator declares it: ``instructions.def`` and ``contracts.def``.
 
-``python -m npu_daemon.simulator.contracts --asc-devkit DIR`` reads the pages of a checkout and lists what becomes
-of each sentence of constraint, and which names of calls are known.
+``python -m npu_daemon.simulator.contracts --asc-devkit DIR`` reads the pages of a checkout and lists
+what becomes of each sentence of constraint, and which names of calls are known.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ HOW = {
 }
 _FAMILIES = ("HCCL通信类", "卷积计算", "CPU孪生调试")  # not simulated, and not counted among names
 _PARTLY = frozenset(  # some of their documented forms end as `unsupported`
-    ("Transpose", "ConfusionTranspose", "Mmad", "LoadData", "Fixpipe", "IBSet", "IBWait", "NotifyNextBlock")
-    + ("WaitPreBlock", "InitDetermineComputeWorkspace", "IterateBatch", "SetTensorA", "SetTensorB")
+    {
+        *("Transpose", "ConfusionTranspose", "Mmad", "LoadData", "Fixpipe", "IBSet", "IBWait"),
+        *("NotifyNextBlock", "WaitPreBlock", "InitDetermineComputeWorkspace"),
+        *("IterateBatch", "SetTensorA", "SetTensorB"),
+    }
 )
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _INCLUDE = Path(__file__).with_name("include") / "asim"
@@ -62,7 +65,7 @@ _CONTRACT = re.compile(r'^CONTRACT\((\w+), "([^"]+)", (\w+), "([^"]+)"\)$', re.M
 _RANGE = re.compile(r'^RANGE\((\w+), "([^"]+)", "([^"]+)", (\d+), (\d+), (\d+), "([^"]+)"\)$', re.MULTILINE)
 
 
-class Overlap(NamedTuple):
+class OverlapRow(NamedTuple):
     """How the result of a call may lie over what it reads.
 
     Attributes:
@@ -78,7 +81,7 @@ class Overlap(NamedTuple):
     page: str = ""
 
 
-class Bounds(NamedTuple):
+class NumberRange(NamedTuple):
     """What a number that a call is given may be: from ``least`` to ``most``, in steps of ``multiple``."""
 
     name: str
@@ -90,32 +93,32 @@ class Bounds(NamedTuple):
     page: str
 
 
-def contracts() -> list[Overlap]:
+def contracts() -> list[OverlapRow]:
     """Return the rows of library calls."""
-    return [Overlap(*found) for found in _CONTRACT.findall(_text("check/contracts.def"))]
+    return [OverlapRow(*found) for found in _CONTRACT.findall(_text("check/contracts.def"))]
 
 
-def ranges() -> list[Bounds]:
+def ranges() -> list[NumberRange]:
     """Return the numbers that pages bound."""
     rows = _RANGE.findall(_text("check/contracts.def"))
     return [
-        Bounds(name, call, parameter, int(least), int(most), int(multiple), page)
+        NumberRange(name, call, parameter, int(least), int(most), int(multiple), page)
         for name, call, parameter, least, most, multiple, page in rows
     ]
 
 
-def instruction_overlaps() -> list[Overlap]:
+def instruction_overlaps() -> list[OverlapRow]:
     """Return the rows of instructions."""
     text = _text("trace/instructions.def")
-    plain = [Overlap(name, name, rule) for name, rule in _INSTRUCTION.findall(text)]
-    return [*plain, *(Overlap(name, name, "Same") for name in _ELEMENTWISE.findall(text))]
+    plain = [OverlapRow(name, name, rule) for name, rule in _INSTRUCTION.findall(text)]
+    return [*plain, *(OverlapRow(name, name, "Same") for name in _ELEMENTWISE.findall(text))]
 
 
 def _text(path: str) -> str:
     return (_INCLUDE / path).read_text(encoding="utf-8")
 
 
-class Decision(NamedTuple):
+class PageDecision(NamedTuple):
     """What becomes of a sentence: ``state`` of ``STATES``, and ``how``, a key of ``HOW``."""
 
     page: str
@@ -125,10 +128,10 @@ class Decision(NamedTuple):
     how: str
 
 
-def decisions() -> list[Decision]:
+def decisions() -> list[PageDecision]:
     """Return the rows of ``page_constraints.csv``."""
     with DECISIONS.open(encoding="utf-8", newline="") as file:
-        return [Decision(*row) for row in list(csv.reader(file))[1:]]
+        return [PageDecision(*row) for row in list(csv.reader(file))[1:]]
 
 
 def known_words() -> frozenset[str]:
@@ -150,8 +153,8 @@ def report(checkout: Path) -> tuple[Counter[str], list[str], dict[str, str]]:
         checkout: of asc-devkit.
 
     Returns:
-        Sentences by state ("new" where there is no decision), a line for each that is open or new, and for each name "known",
-        "partly" or "not".
+        Sentences by state ("new" where there is no decision), a line for each that is open or new, and for each
+        name "known", "partly" or "not".
     """
     decided = {(each.page, each.digest): each for each in decisions()}
     words, states, lines, found = known_words(), Counter[str](), [], dict[str, str]()

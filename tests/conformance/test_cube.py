@@ -326,7 +326,7 @@ def test_impossible_operands_are_told(
 
 @pytest.mark.parametrize("columns", [16, 20])
 def test_nd2nz_fills_the_unified_buffer_of_a_vector_core(machine: Machine, columns: int) -> None:
-    """Its memories lie in the unified buffer of the machine, from the place of L1 on; a last block is filled up with zeros."""
+    """The place of L1 is in the unified buffer of this machine; a last block is filled up with zeros."""
     machine.call("start", 0)
     values = np.arange(3 * 24, dtype=np.float16).reshape(3, 24)
     machine.put(GM, values)

@@ -1,4 +1,4 @@
-"""Decisions about sentences of asc-devkit's pages, against each other and, with ASC_DEVKIT set, against the pages."""
+"""Decisions about sentences of pages: against each other and, with ASC_DEVKIT set, against asc-devkit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_sentences_called_enforced_by_a_row_have_one() -> None:
 
 
 def test_a_page_is_read_for_one_chip() -> None:
-    text = 'a<!-- npu="910b,A3" id1 -->b<!-- npu="950" id2 -->c<!-- end id2 -->d<!-- end id1 --><!-- npu="950" id3 -->e<!-- end id3 -->f'
+    inner = 'b<!-- npu="950" id2 -->c<!-- end id2 -->d'
+    text = f'a<!-- npu="910b,A3" id1 -->{inner}<!-- end id1 --><!-- npu="950" id3 -->e<!-- end id3 -->f'
     assert for_chip(text) == "abdf"
 
 

@@ -103,14 +103,14 @@ const char *role(size_t source, size_t sources) {
 }  // namespace
 
 void check_overlap(Op op, uint32_t repeats, std::initializer_list<Operand> operands) {
-    const Overlap rule = info(op).overlap;
-    if (rule == Overlap::Free || operands.size() < 2) return;
-    if (rule == Overlap::Same) return check_same(op, repeats, operands);
+    const OverlapRule rule = info(op).overlap;
+    if (rule == OverlapRule::Free || operands.size() < 2) return;
+    if (rule == OverlapRule::Same) return check_same(op, repeats, operands);
     const Operand &result = *operands.begin();
     for (size_t index = 1; index < operands.size(); ++index) {
         const Operand &operand = operands.begin()[index];
         if (!share_bytes(result, operand)) continue;
-        if (rule == Overlap::Behind) {
+        if (rule == OverlapRule::Behind) {
             check_behind(op, repeats, result, operand);
             continue;
         }
@@ -124,11 +124,11 @@ namespace {
 
 struct Contract {
     const char *call;
-    Overlap overlap;
+    OverlapRule overlap;
 };
 
 constexpr Contract kContracts[] = {
-#define CONTRACT(name, call, overlap, page) {call, Overlap::overlap},
+#define CONTRACT(name, call, overlap, page) {call, OverlapRule::overlap},
 #include "asim/check/contracts.def"
 };
 
@@ -157,16 +157,16 @@ void check_range(ParameterRange which, int64_t value) {
 
 void check_contract(LibraryContract call, Extent dst, std::initializer_list<Extent> sources) {
     const Contract &contract = kContracts[static_cast<size_t>(call)];
-    if (contract.overlap == Overlap::Free) return;
+    if (contract.overlap == OverlapRule::Free) return;
     const auto begin = reinterpret_cast<uintptr_t>(dst.base);
     size_t index = 0;
     for (const Extent &source : sources) {
         const auto other = reinterpret_cast<uintptr_t>(source.base);
         const size_t number = index++;
         if (source.bytes == 0 || dst.bytes == 0 || begin >= other + source.bytes || other >= begin + dst.bytes) continue;
-        if (contract.overlap == Overlap::Same && begin == other) continue;
+        if (contract.overlap == OverlapRule::Same && begin == other) continue;
         fault(FaultKind::RuntimeFault, contract.call,
-              contract.overlap == Overlap::Same ? "dst overlaps %s in part: they must begin at the same byte, or lie apart"
+              contract.overlap == OverlapRule::Same ? "dst overlaps %s in part: they must begin at the same byte, or lie apart"
                                                 : "dst overlaps %s: the page of this call forbids it, also where they are the same; use another buffer",
               role(number, sources.size()));
     }

@@ -172,6 +172,7 @@ void merge_runs(uint8_t *to, uint8_t *from, uint32_t run, uint32_t left) {
 template <typename T>
 void sort_all(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint8_t *other, uint32_t repeats, bool whole) {
     const LibraryCall call;
+    check_units("Sort32", "repeatTime", repeats);
     const uint64_t elements = uint64_t{repeats} * kSortedTogether, records = elements * kSortRecordBytes;
     check_contract(LibraryContract::Sort, {dst, records}, {{scores, elements * sizeof(T)}, {indices, elements * sizeof(uint32_t)}});
     for (const auto &[operand, bytes] : {std::pair{static_cast<const uint8_t *>(dst), records}, {scores, elements * sizeof(T)}, {indices, elements * sizeof(uint32_t)}}) {

@@ -18,7 +18,7 @@ enum class Cost : uint8_t {
 constexpr uint32_t kCostCount = 10;
 
 // How a result may lie over an operand (instructions.def).
-enum class Overlap : uint8_t { Same, Behind, Apart, Free };
+enum class OverlapRule : uint8_t { Same, Behind, Apart, Free };
 
 enum class ASIM_API_TYPE Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost, overlap) name,
@@ -30,11 +30,11 @@ struct Instruction {
     const char *name;
     Pipe pipe;
     Cost cost;
-    Overlap overlap;
+    OverlapRule overlap;
 };
 
 constexpr Instruction kInstructions[] = {
-#define INSTRUCTION(name, pipe, cost, overlap) {#name, Pipe::pipe, Cost::cost, Overlap::overlap},
+#define INSTRUCTION(name, pipe, cost, overlap) {#name, Pipe::pipe, Cost::cost, OverlapRule::overlap},
 #include "asim/trace/instructions.def"
 };
 

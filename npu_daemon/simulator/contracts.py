@@ -153,8 +153,8 @@ def report(checkout: Path) -> tuple[Counter[str], list[str], dict[str, str]]:
         checkout: of asc-devkit.
 
     Returns:
-        Sentences by state ("new" where there is no decision), a line for each that is open or new, and for each
-        name "known", "partly" or "not".
+        Sentences by state ("new" where there is no decision), a line for each that is open or new, and for
+        each name "known", "partly" or "not".
     """
     decided = {(each.page, each.digest): each for each in decisions()}
     words, states, lines, found = known_words(), Counter[str](), [], dict[str, str]()

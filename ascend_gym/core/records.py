@@ -11,6 +11,7 @@ from ascend_gym.core.evaluation_records import (
     GivenArray,
     GivenCase,
     GivenOperator,
+    Convention,
     MeasureProtocol,
 )
 from ascend_gym.core.request_records import (
@@ -79,6 +80,7 @@ __all__ = [
     "Injection",
     "Launch",
     "LaunchCost",
+    "Convention",
     "MeasureProtocol",
     "OpSpec",
     "Phase",

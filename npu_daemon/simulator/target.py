@@ -23,6 +23,7 @@ _INSTRUCTION = re.compile(
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has
+_LINE_INSTRUCTIONS, _UNIT_INSTRUCTIONS = 16, 512  # of code: lines of 64 B, fetched in units of 2 KiB (core.cpp)
 _LAUNCHES = (1, 8, 16, 24, 32)
 
 
@@ -137,8 +138,9 @@ def _scalar(chip: Chip) -> ScalarCost:
         convert_cycles=_timing(chip, "scalar_convert_cycles"),
         float_divide_cycles=_timing(chip, "scalar_float_divide_cycles"),
         queue_cycles=_queue_accesses() * _timing(chip, "scalar_queue_cycles"),
-        fetch_cycles=_timing(chip, "code_fetch_cycles"),
-        fetch_turn_cycles=_timing(chip, "code_fetch_turn_cycles"),
+        fetch_cycles=_timing(chip, "code_line_cycles") / _LINE_INSTRUCTIONS
+        + _timing(chip, "code_unit_cycles") / _UNIT_INSTRUCTIONS,
+        fetch_turn_cycles=_timing(chip, "code_turn_cycles") / _UNIT_INSTRUCTIONS,
         flag_cycles=_timing(chip, "flag_cycles"),
         barrier_cycles=_timing(chip, "barrier_cycles"),
         vector_barrier_cycles=_timing(chip, "issue_cycles"),

@@ -40,7 +40,8 @@ uint64_t key_of(uint64_t line) { return line * 0x9e3779b97f4a7c15ull; }
 }  // namespace
 
 Memory::Memory(const Chip &chip)
-    : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes), static_cast<uint64_t>(chip.l2_line_bytes)) {
+    : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes * chip.l2_usable_share), static_cast<uint64_t>(chip.l2_line_bytes),
+             static_cast<uint64_t>(chip.l2_dirty_bytes)) {
     speeds_.fill(1.0);
 }
 

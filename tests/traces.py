@@ -295,7 +295,11 @@ class Pricer:
         mixed: bool = False,
     ) -> None:
         self._program, self._folder, self._cube, self._mixed = program, folder, cube, mixed
-        self._chip: Chip = load_chip(chip).under(Convention.COLD if cold else Convention.L2_COLD)
+        found = load_chip(chip).under(Convention.COLD if cold else Convention.L2_COLD)
+        alone = {
+            "l2_dirty_bytes": found.cold["l2_dirty_bytes"]
+        }  # mechanisms show without others' results in L2
+        self._chip: Chip = found.model_copy(update={"timing": {**found.timing, **alone}})
 
     def text(self, blocks: Iterable[bytes], tensors: str = "") -> str:
         """Return what the pricing program prints, with lines ``in|out ADDRESS BYTES NAME`` of tensors."""

@@ -13,6 +13,7 @@ from ascend_gym.cli.options import (
     EXIT_BY_BLAME,
     EXIT_MISUSE,
     Chip,
+    ConventionOption,
     Json,
     KernelFile,
     OpDir,
@@ -65,10 +66,6 @@ _OutDir = Annotated[
 ]
 _MaxEvents = Annotated[int, typer.Option(min=1, help="Maximum events per launch in the trace.")]
 _Timeout = Annotated[float, typer.Option(min=0.1, help="Limit of the run in CPU seconds.")]
-_Convention = Annotated[
-    Convention,
-    typer.Option(help="What launches find in the caches: nothing at all, code of other kernels, or their own."),
-]
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ def profile(
     out: _OutDir = None,
     max_events: _MaxEvents = DEFAULT_MAX_EVENTS,
     timeout: _Timeout = 600.0,
-    convention: _Convention = Convention.L2_COLD,
+    convention: ConventionOption = Convention.L2_COLD,
     as_json: Json = False,
 ) -> None:
     """Profile an operator, or a program that launches kernels: roofline, trace, CSV files."""

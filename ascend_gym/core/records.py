@@ -11,7 +11,6 @@ from ascend_gym.core.evaluation_records import (
     GivenArray,
     GivenCase,
     GivenOperator,
-    Convention,
     MeasureProtocol,
 )
 from ascend_gym.core.request_records import (
@@ -19,6 +18,7 @@ from ascend_gym.core.request_records import (
     AttributeValue,
     Candidate,
     Case,
+    Convention,
     DType,
     FrameworkCall,
     Injection,
@@ -62,6 +62,7 @@ __all__ = [
     "Case",
     "CaseResult",
     "Charge",
+    "Convention",
     "CopyCost",
     "CoreTimes",
     "CubeCost",
@@ -80,7 +81,6 @@ __all__ = [
     "Injection",
     "Launch",
     "LaunchCost",
-    "Convention",
     "MeasureProtocol",
     "OpSpec",
     "Phase",

@@ -184,7 +184,12 @@ def run_case(case: Case, examples: Path, chip: str) -> LaunchProfile | str:
         case.write_data(folder)
         chip = case.chip or chip
         profiler = Profiler(
-            SimulatorBackend(cache_root(), chip), chip, folder, None, timeout_s=900.0, convention=Convention.COLD
+            SimulatorBackend(cache_root(), chip),
+            chip,
+            folder,
+            None,
+            timeout_s=900.0,
+            convention=Convention.COLD,
         )
         try:
             result = profiler.profile_program(AscProgram(source, case.defines, price_only=True), folder)

@@ -1,11 +1,12 @@
 """Fits figures of the price model on half of the measured rows, and reports the other half.
 
-Rows are the task durations of ``fidelity_rows.csv`` and ``fidelity_operators.csv`` (vendor's operators, whose sources
-are in public checkouts) and of ``fidelity_cases.toml`` (samples of asc-devkit). Each is run once and its trace kept in the
-cache folder: figures do not change traces, so that all rows are priced again in seconds. Of each operator's rows, in the order of
-the digests of their names, fits see the first, the third and so on. Without ``--fit`` the figures are those of the chip files.
+Rows are task durations: ``fidelity_rows.csv`` and ``fidelity_operators.csv`` (vendor's operators, whose
+sources are in public checkouts) and ``fidelity_cases.toml`` (samples of asc-devkit). Each is run once and its
+trace kept in the cache folder: figures do not change traces, so that all rows are priced again in seconds.
+Of each operator's rows, in the order of the digests of their names, fits see the first, the third and so on.
+Without ``--fit`` the figures are those of the chip files.
 
-    python benchmarks/fidelity/fit_prices.py --sources DIR [--fit NAME ...] [--leave-out] [--set NAME=VALUE ...]
+    python benchmarks/fidelity/fit_prices.py --sources DIR [--fit NAME ...] [--leave-out] [--set N=V ...]
 
 DIR holds checkouts named cann-ops, ops-nn, ops-math and asc-devkit.
 """
@@ -34,7 +35,6 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, Convention, MeasureProtocol, OpSpec, SourceFile, Sources
-from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite import loader
 from ascend_gym.suite.cann_cases import spec_with_cases
 from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
@@ -47,7 +47,15 @@ from npu_daemon.simulator.pricing import price_trace
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "rows"
-SAMPLES = ("add_hp/A2/case2", "add_hp/A2/case4", "add_hp/A2/case5", "data_copy/", "nd2nz/", "matmul_basic/", "quant_gmm/")
+SAMPLES = (
+    "add_hp/A2/case2",
+    "add_hp/A2/case4",
+    "add_hp/A2/case5",
+    "data_copy/",
+    "nd2nz/",
+    "matmul_basic/",
+    "quant_gmm/",
+)
 SAME = 0.05  # measured times that differ by less have no order
 WORST = 1.5  # ratios beyond count as that: one row whose mechanism is missing does not rule a fit
 _STEPS = (2.0, 1.4, 1.15, 1.05)
@@ -62,6 +70,7 @@ _SHIMS = {  # ours: what they include of CANN's sources that no repository of op
     ),
     "sin_cos_tiling.h": ("lib/math/sin_tiling.h", "lib/math/cos_tiling.h"),
 }
+_KERNEL_HEADERS = ("lib/math/sin.h", "lib/math/cos.h")  # kernel_operator.h has what they declare
 _EDITS = {
     "one token a batch": (
         "op_host/turbo_quant_compress_latent_tiling.cpp",
@@ -122,7 +131,7 @@ class Traced:
 
 
 def changed_chip(row: Row, changed: Mapping[str, float]) -> Chip:
-    """Return the chip of a row with other figures; ``cold.NAME`` and ``warm.NAME`` are those of a convention."""
+    """Return the chip of a row with other figures: ``NAME``, or ``cold.NAME`` and ``warm.NAME``."""
     chip = load_chip(row.chip)
     sections = {name: dict(getattr(chip, name)) for name in ("timing", "cold", "warm")}
     for name, value in changed.items():
@@ -159,7 +168,9 @@ def _traced_sample(case: fidelity.Case, source: Path, chip: str) -> Tracer:
             build = build_program(program, work, backend.toolchain, 900.0)
             if isinstance(build, Failure):
                 raise RuntimeError(f"{case.case_id}: {build.diagnostics[0]}")
-            run = run_program(ProgramJob(program, build, work, backend.toolchain, load_chip(chip), 900.0, work))
+            run = run_program(
+                ProgramJob(program, build, work, backend.toolchain, load_chip(chip), 900.0, work)
+            )
             if not isinstance(run, ProgramRun):
                 raise RuntimeError(f"{case.case_id}: {run.diagnostics[0]}")
             shutil.move(run.launches[0].trace, folder / "trace")
@@ -185,8 +196,16 @@ def _experimental(folder: Path, edit: str) -> Candidate:
         ]
         if not any(after in file.text for file in host):
             raise RuntimeError(f"{folder}: {edit}: the line to change is not there")
+    kernel = [
+        *candidate.kernel.files,
+        *(SourceFile(path=f"op_kernel/{name}", text="") for name in _KERNEL_HEADERS),
+    ]
     main = candidate.host.main.replace("_infershape", "_tiling")
-    return candidate.model_copy(update={"host": Sources(files=tuple(host), main=main)})
+    return Candidate(
+        host=Sources(files=tuple(host), main=main),
+        kernel=Sources(files=tuple(kernel), main=candidate.kernel.main),
+        build_flags=candidate.build_flags,
+    )
 
 
 def measured_rows(sources: Path) -> Iterable[tuple[Row, str, Tracer]]:
@@ -201,7 +220,11 @@ def measured_rows(sources: Path) -> Iterable[tuple[Row, str, Tracer]]:
             case = next(case for case in spec.cases if case.case_id == each["case"])
             name = f"{each['case']} {each['edit']}".strip()
             row = Row(
-                each["operator"], name, each["chip"], Convention(each["convention"]), float(each["measured_us"])
+                each["operator"],
+                name,
+                each["chip"],
+                Convention(each["convention"]),
+                float(each["measured_us"]),
             )
             yield row, spec.baseline.digest + case.model_dump_json(), _traced_case(spec, case, row.chip)
     with ROWS.open(encoding="utf-8", newline="") as stream:
@@ -216,7 +239,9 @@ def measured_rows(sources: Path) -> Iterable[tuple[Row, str, Tracer]]:
         yield row, spec.baseline.digest + case.model_dump_json(), _traced_case(spec, case, row.chip)
     figures = fidelity.load_measurements(HERE / "fidelity_measurements.csv")
     for sample in fidelity.load_cases(HERE / "fidelity_cases.toml"):
-        durations = [value for metric, value, _ in figures[sample.case_id] if metric == fidelity.TASK_DURATION]
+        durations = [
+            value for metric, value, _ in figures[sample.case_id] if metric == fidelity.TASK_DURATION
+        ]
         source = sources / "asc-devkit" / fidelity.EXAMPLES / sample.program
         if not durations or not sample.case_id.startswith(SAMPLES) or not source.is_file():
             continue
@@ -226,7 +251,17 @@ def measured_rows(sources: Path) -> Iterable[tuple[Row, str, Tracer]]:
 
 def traced_rows(backend: SimulatorBackend, sources: Path, only: str) -> list[Traced]:
     """Return the rows with their traces, made where the store lacks them; rows that cannot run are named."""
-    code = digest_of_tree(_SIMULATOR, ("kernel_ir/*.py", "include/asim/[a-su-z]*/**/*", "include/asim/trace/*", "include/kernel/**/*", "src/runtime/*", "src/run/*"))
+    code = digest_of_tree(
+        _SIMULATOR,
+        (
+            "kernel_ir/*.py",
+            "include/asim/[a-su-z]*/**/*",
+            "include/asim/trace/*",
+            "include/kernel/**/*",
+            "src/runtime/*",
+            "src/run/*",
+        ),
+    )
     store = cache_root() / "traces_of_rows"
     traced = []
     for row, content, tracer in measured_rows(sources):
@@ -317,7 +352,8 @@ def summary(title: str, prices: Prices) -> str:
             total += 1
             right += (one.measured_us < other.measured_us) == (prices[one] < prices[other])
     return (
-        f"{title:44} {len(ratios):3} rows, median {statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}], "
+        f"{title:44} {len(ratios):3} rows, median {statistics.median(ratios):.2f} "
+        f"[{ratios[0]:.2f}, {ratios[-1]:.2f}], "
         f"{near / len(ratios):4.0%} in band, {right} of {total} pairs"
     )
 
@@ -329,11 +365,17 @@ def _start_of(name: str) -> float:
 
 def main() -> None:
     """Print the rows, and both halves with the figures of the chip files and with fitted ones."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sources", type=Path, required=True, help="folder of the checkouts")
     parser.add_argument("--fit", nargs="+", default=[], metavar="NAME", help="figures to fit")
-    parser.add_argument("--leave-out", action="store_true", help="fit without each operator in turn, and report it")
-    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="other figures to price with")
+    parser.add_argument(
+        "--leave-out", action="store_true", help="fit without each operator in turn, and report it"
+    )
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="other figures to price with"
+    )
     parser.add_argument("--only", default="", help="rows whose operator and name contain this")
     arguments = parser.parse_args()
     backend = SimulatorBackend(cache_root())
@@ -347,7 +389,10 @@ def main() -> None:
     for row, price_us in prices.items():
         half = "held out" if row.held_out else "seen"
         ratio = price_us / row.measured_us
-        print(f"{row.group:28} {row.name:28} {row.convention:8} {half:9} {row.measured_us:9.2f} {price_us:9.2f} {ratio:5.2f}")
+        print(
+            f"{row.group:28} {row.name:28} {row.convention.value:8} {half:9} "
+            f"{row.measured_us:9.2f} {price_us:9.2f} {ratio:5.2f}"
+        )
     print({name: figures[name] for name in arguments.fit} if arguments.fit else "figures of the chip files")
     print(summary("half that fits see", {row: us for row, us in prices.items() if not row.held_out}))
     print(summary("half held out", {row: us for row, us in prices.items() if row.held_out}))

@@ -61,10 +61,12 @@ class Chip(Record):
     def digest(self) -> str:
         """Identity of the values; sources may be reworded freely."""
         sections = (self.geometry, self.timing, self.cold, self.warm, self.framework)
-        return digest_of("chip", self.name, self.launches, [{k: f.value for k, f in each.items()} for each in sections])
+        return digest_of(
+            "chip", self.name, self.launches, [{k: f.value for k, f in each.items()} for each in sections]
+        )
 
     def under(self, convention: Convention) -> Chip:
-        """Return the chip as a launch under that convention finds it; the figures of files are those of ``l2-cold``."""
+        """Return the chip as a launch finds it; files have the figures of ``l2-cold``."""
         if convention is Convention.COLD:
             return self.model_copy(update={"timing": {**self.timing, **self.cold}})
         if convention is Convention.WARM:
@@ -114,7 +116,9 @@ class Chip(Record):
     def pricing_text(self) -> str:
         """Return the flat ``name value`` lines that the pricing program reads."""
         values = {name: figure.value for name, figure in self.timing.items()}
-        values |= {name: self.geometry[name].value for name in ("aiv_cores", "aic_cores", "l2_bytes", "icache_bytes")}
+        values |= {
+            name: self.geometry[name].value for name in ("aiv_cores", "aic_cores", "l2_bytes", "icache_bytes")
+        }
         values["launches"] = self.launches
         return "".join(f"{name} {value}\n" for name, value in sorted(values.items()))
 

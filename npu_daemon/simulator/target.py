@@ -23,7 +23,10 @@ _INSTRUCTION = re.compile(
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has
-_LINE_INSTRUCTIONS, _UNIT_INSTRUCTIONS = 16, 512  # of code: lines of 64 B, fetched in units of 2 KiB (core.cpp)
+_LINE_INSTRUCTIONS, _UNIT_INSTRUCTIONS = (
+    16,
+    512,
+)  # of code: lines of 64 B, fetched in units of 2 KiB (core.cpp)
 _LAUNCHES = (1, 8, 16, 24, 32)
 
 
@@ -58,11 +61,11 @@ def target_sheet(chip_name: str, *, starts_with_empty_l2: bool | None = None) ->
 
 
 def instruction_groups() -> dict[str, tuple[str, ...]]:
-    """Return the vector instructions of each cost group, by its name in chip descriptions."""
+    """Return the vector instructions of each cost group with rates, by its name in chip descriptions."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, group in _INSTRUCTION.findall(_INSTRUCTIONS.read_text(encoding="utf-8")):
         groups[_WORD.sub("_", group).lower()].append(name)
-    return {group: tuple(names) for group, names in groups.items()}
+    return {group: tuple(names) for group, names in groups.items() if group != "register"}
 
 
 def _launch_sizes(chip: Chip) -> list[int]:

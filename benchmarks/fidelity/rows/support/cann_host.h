@@ -3,6 +3,8 @@
 #define CANN_HOST
 #include <cstdio>
 
+#include "tiling/platform/platform_ascendc.h"
+
 #define OP_LOGD(...) ((void)0)
 #define OP_LOGI(...) ((void)0)
 #define OP_LOGW(...) ((void)0)

@@ -13,9 +13,10 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, ALL };
 constexpr uint32_t kPipeCount = 7;
 
 enum class Cost : uint8_t {
-    None, Simple, HalfRate, Transcendental, Divide, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
+    None, Simple, HalfRate, Transcendental, Divide, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort,
+    Register    // moves of mask registers: one cycle (docs/hardware.md section 6)
 };
-constexpr uint32_t kCostCount = 10;
+constexpr uint32_t kCostCount = 11;
 
 // How a result may lie over an operand (instructions.def).
 enum class OverlapRule : uint8_t { Same, Behind, Apart, Free };

@@ -40,6 +40,20 @@ class Record(BaseModel):
         return copied
 
 
+class Convention(str, Enum):
+    """What a measured launch finds in the caches; the same on a device and in the simulator.
+
+    COLD: the first launch of a kernel: neither code nor data anywhere but in HBM, cores not yet started.
+    L2_COLD: other kernels ran before: none of its data in L2 and no code in instruction caches. On a
+        device, data larger than L2 are written between launches.
+    WARM: the launch follows one of the same kernel on the same tensors, with nothing in between.
+    """
+
+    COLD = "cold"
+    L2_COLD = "l2-cold"
+    WARM = "warm"
+
+
 class DType(str, Enum):
     """Element types of tensors, by their numpy names."""
 

@@ -43,7 +43,7 @@ class Bench:
     """The operator under one setting of automatic synchronisation."""
 
     def __init__(self, backend: SimulatorBackend, folder: Path, auto_sync: str) -> None:
-        operator = write_operator(folder / "probe", {"probe.cpp": _KERNEL}, [("only", 1)], auto_sync)
+        operator = write_operator(folder / "probe", {"probe.cpp": _KERNEL}, [("only", 0)], auto_sync)
         self.spec: OpSpec = load_operator("probe", op_dir=operator)
         self._evaluator = InProcessEvaluator(backend, folder / "data")
 

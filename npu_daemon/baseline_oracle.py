@@ -14,7 +14,8 @@ from ascend_gym.suite.inputs import Array, stored_array, write_array
 
 SAID = Diagnostic(
     phase=Phase.VERIFY,
-    message="this operator has no reference: outputs are compared with those of its own sources, right or wrong",
+    message="this operator has no reference: "
+    "outputs are compared with those of its own sources, right or wrong",
 )
 
 
@@ -71,5 +72,6 @@ class BaselineOracle:
     def _useless(self, failure: Failure) -> MisuseError:
         said = failure.diagnostics[0] if failure.diagnostics else ""
         return MisuseError(
-            f"{self.spec.op_id} has no reference, and its own sources do not run: {failure.status.value}: {said}"
+            f"{self.spec.op_id} has no reference, and its own sources do not run: "
+            f"{failure.status.value}: {said}"
         )

@@ -268,17 +268,17 @@ class CaseDataCache:
             shared: names of inputs that are drawn with ``shared_seed`` instead.
             shared_seed: see ``shared``.
         """
+        inputs = oracle.inputs(case, seed)
+        if shared:
+            same = oracle.inputs(case, shared_seed)
+            names = [tensor.name for tensor in case.inputs]
+            inputs = [same[at] if name in shared else inputs[at] for at, name in enumerate(names)]
+        expected = oracle.expected(case, inputs)
+        held = [[stored_array(array) for array in arrays] for arrays in inputs]
         folder = Path(tempfile.mkdtemp(prefix="drawn-", dir=self._folder))
         try:
-            inputs = oracle.inputs(case, seed)
-            if shared:
-                same = oracle.inputs(case, shared_seed)
-                names = [tensor.name for tensor in case.inputs]
-                inputs = [same[at] if name in shared else inputs[at] for at, name in enumerate(names)]
-            held = [[stored_array(array) for array in arrays] for arrays in inputs]
             written = _write_arrays(folder, "input", held)
-            expected = oracle.expected(case, inputs)
-        except BaseException:
+        except InfrastructureError:
             remove_tree(folder)
             raise
         files = tuple(_guarded(folder, "input", case.inputs, written))

@@ -70,7 +70,7 @@ class OwnFiles:
     """
 
     repaired: Counter[str] = field(default_factory=Counter)
-    _seen: dict[Path, dict[str, tuple[Attributes, int]]] = field(default_factory=dict)
+    _seen: dict[Path, dict[str, tuple[Attributes, str]]] = field(default_factory=dict)
     _recorders: list[set[Path]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -102,7 +102,7 @@ class OwnFiles:
         manifest.rename(folder / MANIFEST_NAME)
         flush(folder)
         with self._lock:
-            self._seen[final or folder] = {name: (value, files[name][0]) for name, value in seen.items()}
+            self._seen[final or folder] = {name: (value, files[name][1]) for name, value in seen.items()}
         self._record(final or folder)
 
     def _record(self, folder: Path) -> None:
@@ -139,7 +139,7 @@ class OwnFiles:
             if attributes[2] != size_bytes:
                 found = f"{name} has {attributes[2]} bytes instead of {size_bytes}"
                 return self._forgotten(folder, found)
-            if seen.get(name) == (attributes, size_bytes):
+            if seen.get(name) == (attributes, digest):
                 continue
             try:
                 same = file_digest(folder / name) == digest
@@ -147,7 +147,7 @@ class OwnFiles:
                 return self._forgotten(folder, f"{name} cannot be read: {error.strerror}")
             if not same:
                 return self._forgotten(folder, f"{name} has other bytes than were written")
-            seen = {**seen, name: (attributes, size_bytes)}
+            seen = {**seen, name: (attributes, digest)}
         with self._lock:
             self._seen[folder] = seen
         return None

@@ -154,6 +154,7 @@ def _result(request: EvalRequest, results: Sequence[CaseResult], runner: CaseRun
         candidate_digest=request.candidate.digest,
         status=status,
         cases=tuple(results),
+        convention=request.protocol.convention,
         seconds=runner.stopwatch.phases(),
         device=_device(runner.backend, request.protocol.chip),
         charge=Charge(evaluations=1 if rule_of(status).charged else 0, device_seconds=runner.stopwatch.run),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ascend_gym.core.records import Convention
 from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import Chip, load_chip
 
@@ -294,7 +295,11 @@ class Pricer:
         mixed: bool = False,
     ) -> None:
         self._program, self._folder, self._cube, self._mixed = program, folder, cube, mixed
-        self._chip: Chip = load_chip(chip).when_cold() if cold else load_chip(chip)
+        found = load_chip(chip).under(Convention.COLD if cold else Convention.L2_COLD)
+        alone = {
+            "l2_dirty_bytes": found.cold["l2_dirty_bytes"]
+        }  # mechanisms show without others' results in L2
+        self._chip: Chip = found.model_copy(update={"timing": {**found.timing, **alone}})
 
     def text(self, blocks: Iterable[bytes], tensors: str = "") -> str:
         """Return what the pricing program prints, with lines ``in|out ADDRESS BYTES NAME`` of tensors."""

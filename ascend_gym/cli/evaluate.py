@@ -10,6 +10,7 @@ import typer
 from ascend_gym.cli.options import (
     EXIT_BY_BLAME,
     Chip,
+    ConventionOption,
     Daemon,
     Json,
     KernelFile,
@@ -21,7 +22,7 @@ from ascend_gym.cli.options import (
     opened_evaluator,
     source_text,
 )
-from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import Convention, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.env.evaluation import evaluate as evaluate_request
 from ascend_gym.env.evaluation import evaluate_all
@@ -44,6 +45,7 @@ def evaluate(
     check: Annotated[
         bool, typer.Option("--check", help="Show every case, and exit with 1 unless all are correct.")
     ] = False,
+    convention: ConventionOption = Convention.L2_COLD,
     as_json: Json = False,
 ) -> None:
     """Evaluate an operator with another tiling or kernel source, and its own sources for comparison."""
@@ -52,7 +54,7 @@ def evaluate(
     spec = load_operator(op, op_dir=op_dir)
     candidate = spec.baseline.rewritten(tiling=source_text(tiling_file), kernel=source_text(kernel_file))
     case_ids: tuple[str, ...] = () if case is None else (case_of(spec, case).case_id,)
-    protocol = MeasureProtocol(chip=chip)
+    protocol = MeasureProtocol(chip=chip, convention=convention)
     asked = data_request_for if as_data else request_for
     if check:
         case_ids = case_ids or tuple(each.case_id for each in spec.cases)

@@ -16,7 +16,7 @@ from ascend_gym.core.chips import CHIPS, require_chip
 from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
-from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import Candidate, Case, Convention, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Blame
 from ascend_gym.env.evaluation import evaluate as evaluate_request
 from ascend_gym.suite.requests import request_for
@@ -57,6 +57,13 @@ Daemon = Annotated[
         metavar="ADDR",
         rich_help_panel=EVALUATION,
         help="Daemon, such as tcp://host:5710; repeatable; by default a private one is started.",
+    ),
+]
+ConventionOption = Annotated[
+    Convention,
+    typer.Option(
+        "--convention",
+        help="What launches find in caches: nothing, what other kernels left, or their own.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]

@@ -13,6 +13,7 @@ from ascend_gym.cli.options import (
     EXIT_BY_BLAME,
     EXIT_MISUSE,
     Chip,
+    ConventionOption,
     Json,
     KernelFile,
     OpDir,
@@ -25,6 +26,7 @@ from ascend_gym.cli.options import (
 from ascend_gym.core.config import cache_root, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Convention
 from ascend_gym.core.status import rule_of
 from ascend_gym.report.summary import to_json
 from ascend_gym.suite.loader import load_operator
@@ -64,7 +66,6 @@ _OutDir = Annotated[
 ]
 _MaxEvents = Annotated[int, typer.Option(min=1, help="Maximum events per launch in the trace.")]
 _Timeout = Annotated[float, typer.Option(min=0.1, help="Limit of the run in CPU seconds.")]
-_Cold = Annotated[bool, typer.Option("--cold", help="Price first launches, without anything loaded before.")]
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def profile(
     out: _OutDir = None,
     max_events: _MaxEvents = DEFAULT_MAX_EVENTS,
     timeout: _Timeout = 600.0,
-    cold: _Cold = False,
+    convention: ConventionOption = Convention.L2_COLD,
     as_json: Json = False,
 ) -> None:
     """Profile an operator, or a program that launches kernels: roofline, trace, CSV files."""
@@ -124,7 +125,7 @@ def profile(
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
         backend = SimulatorBackend(usable_cache(cache_root()), chip, note)
         events = max_events if trace is not None else None
-        profiler = Profiler(backend, chip, Path(folder), events, timeout, cold=cold)
+        profiler = Profiler(backend, chip, Path(folder), events, timeout, convention=convention)
         outcome = _profiled(profiler, subject)
         if outcome.launches:
             _write_files(outcome.launches, trace, out)

@@ -269,7 +269,8 @@ def _import_library(checkout: Path, names: Sequence[str]) -> None:
 
     suite, index = import_library(checkout, names, told, os.cpu_count() or 1)
     note(
-        f"{len(index.ready())} of {len(index.operators)} operators of {suite} are ready: ascend-gym suite list --suite {suite}"
+        f"{len(index.ready())} of {len(index.operators)} operators of {suite} are ready: "
+        f"ascend-gym suite list --suite {suite}"
     )
 
 

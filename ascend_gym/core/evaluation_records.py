@@ -10,7 +10,15 @@ from functools import cached_property
 from pydantic import Field, field_validator, model_validator
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.request_records import RECORD_VERSION, Candidate, Case, DType, Record, TensorSpec
+from ascend_gym.core.request_records import (
+    RECORD_VERSION,
+    Candidate,
+    Case,
+    Convention,
+    DType,
+    Record,
+    TensorSpec,
+)
 
 GIVEN_SUITE = "given"
 MAX_TIMEOUT_S = 86_400.0
@@ -100,6 +108,8 @@ class MeasureProtocol(Record):
         run_timeout_s: limit of the run of one case.
         memory_limit_bytes: memory of a candidate's process.
         output_limit_bytes: bytes that such a process may write.
+        convention: what each launch finds in the caches. The default is what a kernel meets in a model,
+            between others, and a kernel is not paid for data that it left in L2 itself.
         stalls: whether to find out what pipes wait for by line of the source, which takes a second run.
     """
 
@@ -112,6 +122,9 @@ class MeasureProtocol(Record):
     run_timeout_s: float = Field(default=20.0, gt=0, le=MAX_TIMEOUT_S)
     memory_limit_bytes: int = Field(default=4 * 2**30, gt=0, le=MAX_BYTES)
     output_limit_bytes: int = Field(default=2 * 2**30, gt=0, le=MAX_BYTES)
+    convention: Convention = Field(
+        default=Convention.L2_COLD, exclude_if=lambda value: value is Convention.L2_COLD
+    )
     stalls: bool = Field(default=False, exclude_if=lambda value: not value)
 
 

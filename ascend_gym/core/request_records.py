@@ -40,6 +40,20 @@ class Record(BaseModel):
         return copied
 
 
+class Convention(str, Enum):
+    """What a measured launch finds in the caches; the same on a device and in the simulator.
+
+    COLD: the first launch of a kernel: neither code nor data anywhere but in HBM, cores not yet started.
+    L2_COLD: other kernels ran before: none of its data in L2 and no code in instruction caches. On a
+        device, data larger than L2 are written between launches.
+    WARM: the launch follows one of the same kernel on the same tensors, with nothing in between.
+    """
+
+    COLD = "cold"
+    L2_COLD = "l2-cold"
+    WARM = "warm"
+
+
 class DType(str, Enum):
     """Element types of tensors, by their numpy names."""
 
@@ -434,13 +448,13 @@ class OpSpec(Record):
             leaves some unread cannot be correct.
         latency_depends_on_values: whether honest kernels do more work for some values than for others, as
             where indices choose what is read.
-        shared_inputs: inputs whose values decide how much work there is, such as lengths of sequences: they are
-            the same for all candidates, so that prices can be compared; those of the domain are not.
+        shared_inputs: inputs whose values decide how much work there is, such as lengths of sequences. They
+            are the same for all candidates, so that prices can be compared; those of the domain are not.
         cases: cases; the speedup is the geometric mean over them.
         hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
         baseline: sources in the folder. For an operator without sources, a skeleton that represents the
             framework calls and has their price.
-        reference: ``baseline`` when what these sources compute is what is expected: there is no other reference.
+        reference: ``baseline`` when what these sources compute is what is expected: there is no other.
         folder_digest: digest of everything in the folder that affects a verdict.
         domain: values that it has to be right for; ``None`` where none are declared, so that they are those
             of its cases.

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from ascend_gym.core.evaluation_records import EvalRequest
-from ascend_gym.core.request_records import RECORD_VERSION, Record
+from ascend_gym.core.request_records import RECORD_VERSION, Convention, Record
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.core.target_records import TargetSheet
 from ascend_gym.core.text import shortened, well_formed
@@ -239,7 +239,10 @@ class Charge(Record):
 
 
 class EvalResult(Record):
-    """Answer to an ``EvalRequest``; it is ``ok`` if and only if every case is."""
+    """Answer to an ``EvalRequest``; it is ``ok`` if and only if every case is.
+
+    ``convention`` says what the measured launches found in the caches.
+    """
 
     version: int = RECORD_VERSION
     request_digest: str
@@ -251,6 +254,9 @@ class EvalResult(Record):
     device: DeviceInfo | None = None
     charge: Charge = Charge()
     cached: bool = False
+    convention: Convention = Field(
+        default=Convention.L2_COLD, exclude_if=lambda value: value is Convention.L2_COLD
+    )
 
     @model_validator(mode="after")
     def _status_fixes_fields(self) -> EvalResult:

@@ -218,7 +218,7 @@ def _existing(paths: Iterable[Path | None]) -> tuple[Path, ...]:
 
 
 def read_checkout_sources(place: Path) -> tuple[Candidate, bool]:
-    """Return the sources of an operator folder of a checkout, and whether the compiler synchronises by itself.
+    """Return the sources of an operator folder of a checkout, and whether its compiler synchronises.
 
     Raises:
         OperatorFormatError: they cannot be understood.
@@ -231,7 +231,7 @@ def read_checkout_sources(place: Path) -> tuple[Candidate, bool]:
 
 
 def read_sources(folder: Path, name: str, operator: OperatorSection) -> tuple[Candidate, bool]:
-    """Return the sources that a manifest asks for, and whether the compiler synchronises by itself.
+    """Return the sources that a manifest asks for, and whether its compiler synchronises.
 
     Args:
         folder: of the manifest.

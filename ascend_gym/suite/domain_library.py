@@ -1,9 +1,10 @@
 """Sources of operators in the libraries by domain: ops-math, ops-nn, ops-transformer and checkouts like them.
 
-Such a checkout has operators at ``CATEGORY/OPERATOR`` and ``experimental/CATEGORY/OPERATOR``, and headers shared by both sides in
-``common``. Its build takes the sources of an operator by patterns: of ``op_host`` what is named ``*_tiling*.cpp`` and
-``*_def*.cpp``, of the folder that ``SUPPORT_TILING_DIR`` names for the chip the tiling sources, and all below ``op_tiling``;
-the kernel is named like the operator, or by ``opFile.value`` in its configuration for the chip.
+Such a checkout has operators at ``CATEGORY/OPERATOR`` and ``experimental/CATEGORY/OPERATOR``, and headers
+shared by both sides in ``common``. Its build takes the sources of an operator by patterns: of ``op_host``
+what is named ``*_tiling*.cpp`` and ``*_def*.cpp``, of the folder that ``SUPPORT_TILING_DIR`` names for the
+chip the tiling sources, and all below ``op_tiling``; the kernel is named like the operator, or by
+``opFile.value`` in its configuration for the chip.
 """
 
 from __future__ import annotations
@@ -79,15 +80,15 @@ def _is_root(place: Path) -> bool:
 
 
 def operator_folders(root: Path) -> dict[str, Path]:
-    """Return the operator folders of a library by name; those below ``experimental`` are named ``experimental.NAME``.
+    """Return the operator folders of a library by name, ``experimental.NAME`` for those below that.
 
     Raises:
         MisuseError: it is no such checkout.
     """
     if not _is_root(root):
         raise MisuseError(
-            f"{root}: expected a checkout of ops-math, ops-nn, ops-transformer or a library like them, with build.sh, cmake/ "
-            f"and {' or '.join(COMMON_FOLDERS)}"
+            f"{root}: expected a checkout of ops-math, ops-nn, ops-transformer or the like, with build.sh, "
+            f"cmake/ and {' or '.join(COMMON_FOLDERS)}"
         )
     found: dict[str, Path] = {}
     for host in sorted(
@@ -216,7 +217,7 @@ def _settings(folder: Path) -> dict[str, list[str]]:
 
 
 def auto_sync(folder: Path) -> bool:
-    """Say whether the device compiler inserts synchronisation: unless a CMake file of the operator says off."""
+    """Say whether the device compiler inserts synchronisation: unless one of its CMake files says off."""
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in folder.glob("**/CMakeLists.txt"))
     return not any("--cce-auto-sync=off" in _CMAKE_COMMENT.sub("", text) for text in texts)
 
@@ -224,7 +225,7 @@ def auto_sync(folder: Path) -> bool:
 def read_library_candidate(operator: LibraryOperator) -> Candidate:
     """Read the sources of an operator: what the build compiles, and what that includes from the checkout.
 
-    Files of the operator folder have their paths there, all others ``shared/`` and their path in the checkout.
+    Files of the operator folder have their paths there, others ``shared/`` and their path in the checkout.
 
     Raises:
         OperatorFormatError: there is no tiling source, or a file cannot be read.
@@ -294,7 +295,7 @@ class _Closure:
         return virtual_place(path, self._folder, self._root)
 
     def _resolve(self, name: str, path: Path) -> Path | None:
-        """Return the file of the checkout that an include names; where its path in a candidate is another, a header forwards."""
+        """Return the file of the checkout that an include names; a header forwards where the path differs."""
         for place in [path.parent, *self._search]:
             found = (place / name).resolve()
             if found.is_file() and found.is_relative_to(self._root):
@@ -317,14 +318,14 @@ class _Closure:
         ) else None
 
     def _installed(self, operator: str, rest: str) -> Iterator[Path]:
-        """Yield a kernel header where the build installs it: ``OPERATOR/FILE`` beside the kernel's own folder."""
+        """Yield a kernel header where the build installs it: ``OPERATOR/FILE`` beside the own folder."""
         for folder in _folders_named(self._root, operator, self._folder):
             found = (folder / self._side / rest).resolve()
             if found.is_file() and found.is_relative_to(self._root):
                 yield found
 
     def _definitions(self, header: Path) -> list[Path]:
-        """Return the source beside a host header of another folder, or that of a shared header below common/src."""
+        """Return the source beside a host header of another folder, or of a shared one below common/src."""
         if self._side != "op_host" or header.suffix not in (".h", ".hpp"):
             return []
         if header.is_relative_to(self._folder):

@@ -41,7 +41,7 @@ _IMPORTER = "npu_daemon.importer.__main__"
 _FOLDER = "imported"
 _VERSION = 2  # of what the importer writes for the same example
 _READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
-_LIBRARY_VERSION = 1  # likewise, of an operator of a library
+_LIBRARY_VERSION = 2
 _LIBRARY_READ = (
     "op_host/*_def*",
     "op_host/CMakeLists.txt",
@@ -169,7 +169,7 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
 
 
 def library_key(folder: Path) -> str:
-    """Return what says that an operator of a library would be imported as before: its files, and the packages at hand."""
+    """Return what decides how an operator of a library is imported: its files, and the packages at hand."""
     at_hand = [name for name in _PACKAGES if importlib.util.find_spec(name) is not None]
     return digest_of(
         "library operator",

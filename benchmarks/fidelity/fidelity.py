@@ -25,6 +25,7 @@ from rich.table import Table
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Convention
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram
@@ -183,7 +184,12 @@ def run_case(case: Case, examples: Path, chip: str) -> LaunchProfile | str:
         case.write_data(folder)
         chip = case.chip or chip
         profiler = Profiler(
-            SimulatorBackend(cache_root(), chip), chip, folder, None, timeout_s=900.0, cold=True
+            SimulatorBackend(cache_root(), chip),
+            chip,
+            folder,
+            None,
+            timeout_s=900.0,
+            convention=Convention.COLD,
         )
         try:
             result = profiler.profile_program(AscProgram(source, case.defines, price_only=True), folder)

@@ -88,7 +88,7 @@ class _Finished:
         seconds: wall time.
         ub_taken_bytes: how much of UB its buffers take, where any vector core initialised one.
         warnings: of runs that are checked for races.
-        ahead: prices that are computed when a processor is idle, by chip.
+        ahead: prices that are computed when a processor is idle, by digest of the chip.
     """
 
     outputs: tuple[tuple[Array, ...], ...]
@@ -314,7 +314,7 @@ class SimulatorBackend:
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were accepted as correct."""
         handle: _Run = run.handle
-        chip = load_chip(protocol.chip)
+        chip = load_chip(protocol.chip).under(protocol.convention)
         timeline = TimelineRequest(handle.job.folder / "timeline", MAX_EVENTS) if protocol.stalls else None
         price = self.price(run, chip, timeline) if timeline else _price_of(self.toolchain, handle, chip)
         if isinstance(price, Failure):
@@ -387,13 +387,13 @@ def _prices_ahead(toolchain: Toolchain, job: KernelJob, protocol: MeasureProtoco
     """Have the price computed beside the search for races and the verdict, if that is quick."""
     if protocol.stalls or job.trace.size_bytes > _AHEAD_BYTES:
         return {}
-    chip = load_chip(protocol.chip)
-    return {chip.name: job.when_idle(partial(price_trace, toolchain, job.trace, chip, job.tensor_ranges))}
+    chip = load_chip(protocol.chip).under(protocol.convention)
+    return {chip.digest: job.when_idle(partial(price_trace, toolchain, job.trace, chip, job.tensor_ranges))}
 
 
 def _price_of(toolchain: Toolchain, run: _Run, chip: Chip) -> dict[str, Any] | Failure:
     """Return what was computed ahead, if anything was, or else compute it."""
-    ahead = run.finished.ahead.get(chip.name)
+    ahead = run.finished.ahead.get(chip.digest)
     return ahead.result() if ahead else price_trace(toolchain, run.job.trace, chip, run.job.tensor_ranges)
 
 

@@ -159,7 +159,7 @@ def convention_of(protocol: MeasureProtocol) -> str:
 
     A protocol without the field is measured ``l2-cold``: none of the operator's data in L2.
     """
-    return str(getattr(protocol, "convention", L2_COLD))
+    return protocol.convention.value
 
 
 def is_warm(protocol: MeasureProtocol) -> bool:

@@ -16,7 +16,7 @@ from npu_daemon.importer.writing import write_example
 
 
 def main() -> None:
-    """Write the example of an operator folder, or one of a library by domain, as a manifest into an empty folder."""
+    """Write the example of an operator folder, or one of a library, as a manifest into an empty folder."""
     folder, target = map(Path, sys.argv[1:3])
     try:
         root = library_root(folder)

@@ -1,8 +1,9 @@
-"""Calls the functions of a golden.py: run as a program of its own, confined, with numpy alone of what ascend-gym needs.
+"""Calls the functions of a golden.py: a program of its own, confined, with numpy alone.
 
-Arguments: the golden.py, the name of the operator, and a JSON file with a list of calls. Each call has ``inputs`` (a file, a list of
-files, or null), ``dtypes`` of them, ``attributes``, ``context`` (what the function gets as further keywords) and ``target``, a
-folder for what it answers. For each call a line of JSON is printed: the files of its outputs, or why there are none.
+Arguments: the golden.py, the name of the operator, and a JSON file with a list of calls. Each call has
+``inputs`` (a file, a list of files, or null), ``dtypes`` of them, ``attributes``, ``context`` (what the
+function gets as further keywords) and ``target``, a folder for what it answers. For each call a line of JSON
+is printed: the files of its outputs, or why there are none.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 
-def loaded(file, dtype):
+def loaded(file: str, dtype: str) -> Any:
     """Return the array of a file; bfloat16 is stored as uint16."""
     array = np.load(file)
     if dtype == "bfloat16":
@@ -28,7 +33,7 @@ def loaded(file, dtype):
     return array
 
 
-def stored(path, value):
+def stored(path: Path, value: Any) -> dict[str, Any]:
     """Write an output; return its file, type and shape."""
     if hasattr(value, "detach"):  # of torch
         value = value.detach().cpu()
@@ -43,7 +48,7 @@ def stored(path, value):
     return {"file": str(path), "dtype": name, "shape": list(array.shape)}
 
 
-def function_of(module, table, operator):
+def function_of(module: ModuleType, table: str, operator: str) -> Any:
     """Return the function that a table of the module names for the operator, ``None`` without one."""
     named = getattr(module, table, {})
     for kind in ("kernel", "aclnn", *named):
@@ -56,7 +61,7 @@ def function_of(module, table, operator):
     return None
 
 
-def called(function, inputs, attributes, context):
+def called(function: Any, inputs: list[Any], attributes: dict[str, Any], context: dict[str, Any]) -> Any:
     """Call a function with inputs by position and attributes and context by name, as far as it takes them."""
     parameters = inspect.signature(function).parameters.values()
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
@@ -74,7 +79,7 @@ def called(function, inputs, attributes, context):
     return function(*inputs, **keywords)
 
 
-def answer(module, operator, call):
+def answer(module: ModuleType, operator: str, call: dict[str, Any]) -> dict[str, Any]:
     """Return what one call gives."""
     inputs = [
         None
@@ -103,7 +108,7 @@ def answer(module, operator, call):
             function_of(module, "__golden__", operator), kept, call["attributes"], call["context"]
         )
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
-    rows = []
+    rows: list[Any] = []
     for number, output in enumerate(outputs):
         if output is None:
             rows.append(None)
@@ -114,33 +119,45 @@ def answer(module, operator, call):
     return {"outputs": rows, "inputs": changed}
 
 
-def main():
+def attempted(step: Callable[[], dict[str, Any]], script: str) -> dict[str, Any]:
+    """Return what a step gives, or what the author's code raised and the line of the script where it did."""
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001 - the edge to an author's code
+        last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
+        return {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
+
+
+def imported(script: str, operator: str) -> dict[str, Any]:
+    """Import a golden.py."""
+    sys.path.insert(0, str(Path(script).parent))
+    specification = importlib.util.spec_from_file_location("golden", script)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{script} is no Python module")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    if function_of(module, "__golden__", operator) is None:
+        raise LookupError(f"__golden__ names no function for {operator}")
+    return {"module": module}
+
+
+def main() -> None:
     """Answer each call on a line of standard output; what golden.py prints goes to standard error."""
     script, operator, calls = sys.argv[1], sys.argv[2], sys.argv[3]
     lines = os.dup(1)
     os.dup2(2, 1)
 
-    def say(row):
+    def say(row: dict[str, Any]) -> None:
         os.write(lines, (json.dumps(row) + "\n").encode())
 
-    try:
-        sys.path.insert(0, str(Path(script).parent))
-        specification = importlib.util.spec_from_file_location("golden", script)
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-        if function_of(module, "__golden__", operator) is None:
-            raise LookupError(f"__golden__ names no function for {operator}")
-    except BaseException as error:
-        say({"fatal": f"{type(error).__name__}: {error}"})
+    begun = attempted(lambda: imported(script, operator), script)
+    if "error" in begun:
+        say({"fatal": begun["error"]})
         return
     for call in json.loads(Path(calls).read_text()):
         np.random.seed(0)
-        try:
-            row = answer(module, operator, call)
-        except BaseException as error:
-            last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
-            row = {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
-        say(row)
+        say(attempted(partial(answer, begun["module"], operator, call), script))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,9 @@
 """Writes an operator of a library by domain as an ``op.toml`` with data files.
 
-Its definition names parameters and types, its tests propose cases (``library_cases``), and its ``golden.py`` says what is right: it
-runs once for each of two sets of values, confined as the programs of cann-ops are. An operator without a reference gets
-``reference = "baseline"``: what its own sources compute is what is expected.
+Its definition names parameters and types, its tests propose cases (``library_cases``), and its ``golden.py``
+says what is right: it runs once for each of two sets of values, confined as the programs of cann-ops are. An
+operator without a reference gets ``reference = "baseline"``: what its own sources compute is what is
+expected.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ascend_gym.suite.cann_opdef import OperatorDef, defines_operator, expand_ma
 from ascend_gym.suite.domain_library import LibraryOperator, read_library_operator
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.sources import read_source
-from npu_daemon.importer.library_cases import Proposal, ProposedTensor, output_dtypes, proposals
+from npu_daemon.importer.library_cases import CaseDraft, ProposedTensor, output_dtypes, proposals
 from npu_daemon.importer.record import python_folders, run_confined
 from npu_daemon.importer.writing import Entries, entry_of, manifest_text, write_arrays
 
@@ -57,7 +58,7 @@ class _Found:
     """A case with its data: inputs and expected outputs of each variant, no outputs without a reference."""
 
     case: Case
-    proposal: Proposal
+    proposal: CaseDraft
     inputs: Sets
     outputs: Sets
 
@@ -176,13 +177,17 @@ def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     return max(int(info.min), -(1 << 62)), min(int(info.max), 1 << 62)
 
 
-def _input_sets(proposal: Proposal) -> Sets:
+def _input_sets(proposal: CaseDraft) -> Sets:
     rngs = [np.random.default_rng(variant) for variant in range(VARIANTS)]
     return [[_drawn(tensor, rng) for tensor in proposal.inputs] for rng in rngs]
 
 
 def _with_golden(
-    script: Path, operator: LibraryOperator, definition: OperatorDef, proposed: Sequence[Proposal], note: Any
+    script: Path,
+    operator: LibraryOperator,
+    definition: OperatorDef,
+    proposed: Sequence[CaseDraft],
+    note: Any,
 ) -> list[_Found]:
     """Return the cases for which golden.py gives outputs that fit the definition."""
     text = script.read_text(encoding="utf-8", errors="replace")
@@ -220,7 +225,7 @@ def _with_golden(
 
 
 def _call(
-    scratch: Path, name: str, definition: OperatorDef, proposal: Proposal, arrays: list[list[Array]]
+    scratch: Path, name: str, definition: OperatorDef, proposal: CaseDraft, arrays: list[list[Array]]
 ) -> dict[str, Any]:
     """Write the inputs of one call of golden.py; return the call."""
     folder = scratch / name
@@ -245,7 +250,9 @@ def _call(
         "output_formats": ["ND"] * len(out), "output_ori_formats": ["ND"] * len(out),
         "short_soc_version": "Ascend910B", "full_soc_version": "Ascend910B2", "testcase_name": name,
         "attributes": proposal.attributes,
-        "input_data_ranges": [None if each.low is None else [each.low, each.high] for each in proposal.inputs],
+        "input_data_ranges": [
+            None if each.low is None else [each.low, each.high] for each in proposal.inputs
+        ],
     }  # fmt: skip
     return {
         "inputs": files,
@@ -289,7 +296,7 @@ def _run_golden(script: Path, operator: LibraryOperator, scratch: Path) -> list[
 
 
 def _answered(
-    definition: OperatorDef, proposal: Proposal, inputs: Sets, rows: Sequence[dict[str, Any]], number: int
+    definition: OperatorDef, proposal: CaseDraft, inputs: Sets, rows: Sequence[dict[str, Any]], number: int
 ) -> _Found:
     """Return the case of a proposal with what golden.py answered.
 
@@ -310,7 +317,8 @@ def _answered(
                 changed = np.load(file)
                 if changed.shape != own.shape:
                     raise OperatorFormatError(
-                        f"__input__ of golden.py gives {definition.inputs[place].name} the shape {changed.shape}"
+                        f"__input__ of golden.py gives {definition.inputs[place].name} "
+                        f"the shape {changed.shape}"
                     )
                 inputs[variant][place] = [changed.astype(own.dtype)]
     tensors = []
@@ -354,7 +362,7 @@ def _answered(
     return _Found(case, proposal, inputs, kept)
 
 
-def _outputs(definition: OperatorDef, proposal: Proposal, rows: Sequence[Any]) -> list[list[Array]]:
+def _outputs(definition: OperatorDef, proposal: CaseDraft, rows: Sequence[Any]) -> list[list[Array]]:
     """Return the arrays of each output of the definition; of fewer answers the rest stays open.
 
     Raises:
@@ -379,7 +387,7 @@ def _outputs(definition: OperatorDef, proposal: Proposal, rows: Sequence[Any]) -
     return found
 
 
-def _case(definition: OperatorDef, proposal: Proposal, outputs: tuple[TensorSpec, ...], number: int) -> Case:
+def _case(definition: OperatorDef, proposal: CaseDraft, outputs: tuple[TensorSpec, ...], number: int) -> Case:
     given = [each.dtype.value for each in proposal.inputs if each.dtype is not None]
     shape = next((each.shapes[0] for each in proposal.inputs if each.shapes), ())
     name = "_".join(filter(None, [given[0] if given else "case", "x".join(map(str, shape)) or "scalar"]))
@@ -407,7 +415,7 @@ def _defaults(definition: OperatorDef) -> dict[str, Any]:
     return {}
 
 
-def _without_golden(definition: OperatorDef, proposed: Sequence[Proposal], note: Any) -> list[_Found]:
+def _without_golden(definition: OperatorDef, proposed: Sequence[CaseDraft], note: Any) -> list[_Found]:
     """Return cases whose outputs are those of the operator's own sources; their shapes have to be said."""
     found: list[_Found] = []
     for each in proposed[:_TRIED]:
@@ -434,7 +442,7 @@ def _without_golden(definition: OperatorDef, proposed: Sequence[Proposal], note:
     return found
 
 
-def _same_shapes(definition: OperatorDef, proposal: Proposal) -> Proposal:
+def _same_shapes(definition: OperatorDef, proposal: CaseDraft) -> CaseDraft:
     """Return a proposal whose outputs have the shapes of the first input: of an operator element by element.
 
     Only where all inputs that are given have one shape, or lists of the same ones.
@@ -442,13 +450,13 @@ def _same_shapes(definition: OperatorDef, proposal: Proposal) -> Proposal:
     shapes = {each.shapes for each in proposal.inputs if each.shapes is not None}
     lists = {each for each in shapes if each != ((1,),)} or shapes
     if len(lists) != 1:
-        return Proposal(
+        return CaseDraft(
             proposal.where,
             proposal.inputs,
             tuple(ProposedTensor(None, None) for _ in definition.outputs),
             proposal.attributes,
         )
-    return Proposal(
+    return CaseDraft(
         proposal.where,
         proposal.inputs,
         tuple(ProposedTensor(next(iter(lists)), None) for _ in definition.outputs),

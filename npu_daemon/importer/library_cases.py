@@ -1,4 +1,4 @@
-"""Cases of an operator of a library by domain, from its own tests: csv and json files below tests/st, and aclnn examples.
+"""Cases of an operator of a library, from its own tests: csv and json files below tests/st, aclnn examples.
 
 Each source yields proposals; what a row says in a way that is not understood is told with its file and line.
 """
@@ -34,8 +34,10 @@ _DTYPES = {
     "float32": DType.FLOAT32, "float": DType.FLOAT32, "fp32": DType.FLOAT32,
     "bfloat16": DType.BFLOAT16, "bf16": DType.BFLOAT16,
     "float64": DType.FLOAT64, "double": DType.FLOAT64, "fp64": DType.FLOAT64,
-    "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16, "uint16": DType.UINT16, "int32": DType.INT32,
-    "uint32": DType.UINT32, "int64": DType.INT64, "uint64": DType.UINT64, "bool": DType.BOOL, "int4": DType.INT4,
+    "int8": DType.INT8, "uint8": DType.UINT8, "int16": DType.INT16, "uint16": DType.UINT16,
+    "int32": DType.INT32,
+    "uint32": DType.UINT32, "int64": DType.INT64, "uint64": DType.UINT64, "bool": DType.BOOL,
+    "int4": DType.INT4,
     "complex64": DType.COMPLEX64,
 }  # fmt: skip
 _PLAIN_FORMATS = frozenset({"ND", "NCHW", "NHWC", "NCDHW", "NDHWC", "NCL", "NC", "HWCN", "DHWCN"})
@@ -43,7 +45,7 @@ _PLAIN_FORMATS = frozenset({"ND", "NCHW", "NHWC", "NCDHW", "NDHWC", "NCL", "NC",
 
 @dataclass(frozen=True)
 class ProposedTensor:
-    """A tensor of a proposal: ``None`` shapes for an absent optional or unknown ones; ``low`` and ``high`` of its values."""
+    """A tensor of a proposal: ``None`` for absent or unknown shapes; ``low`` and ``high`` of its values."""
 
     shapes: Shapes | None
     dtype: DType | None
@@ -53,7 +55,7 @@ class ProposedTensor:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class CaseDraft:
     """A case that the operator's tests propose, in the order of its definition.
 
     Attributes:
@@ -95,7 +97,7 @@ def _element_bytes(dtype: DType | None) -> int:
     return int(numpy_dtype(dtype).itemsize) if dtype is not None else 0
 
 
-def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[Proposal]:
+def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[CaseDraft]:
     """Return the cases that the tests of an operator propose and the 910B supports, the best first.
 
     The sources are asked in order, csv files, json files, examples, until one has any.
@@ -107,11 +109,11 @@ def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[Proposa
     return []
 
 
-def _ordered(found: Sequence[Proposal]) -> list[Proposal]:
-    """Return different proposals: one of each choice of types first, then one of each shape, of a good size first."""
+def _ordered(found: Sequence[CaseDraft]) -> list[CaseDraft]:
+    """Return different proposals: one of each choice of types, then one of each shape, good sizes first."""
     low, high = _GOOD_BYTES
 
-    def distance(each: Proposal) -> float:
+    def distance(each: CaseDraft) -> float:
         size = max(each.size_bytes, 1)
         return max(math.log(low / size), math.log(size / high), 0.0)
 
@@ -122,13 +124,13 @@ def _ordered(found: Sequence[Proposal]) -> list[Proposal]:
         turn = seen_columns.get(each.column, 0)
         seen_columns[each.column] = turn + 1
         order.append((turn, number, each))
-    distinct: dict[Any, Proposal] = {}
+    distinct: dict[Any, CaseDraft] = {}
     for _, _, each in sorted(order, key=lambda row: row[:2]):
         distinct.setdefault((each.column, tuple(t.shapes for t in each.inputs), str(each.attributes)), each)
     return list(distinct.values())
 
 
-def _fits(proposal: Proposal, definition: OperatorDef, note: Note) -> bool:
+def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
     if any(each not in _PLAIN_FORMATS for each in proposal.formats):
         return False
     if proposal.size_bytes > MAX_CASE_BYTES:
@@ -145,8 +147,8 @@ def _fits(proposal: Proposal, definition: OperatorDef, note: Note) -> bool:
     return columns == 0
 
 
-def output_dtypes(definition: OperatorDef, proposal: Proposal) -> list[DType | None]:
-    """Return the types of the outputs in the column of the definition that the inputs of a proposal are in."""
+def output_dtypes(definition: OperatorDef, proposal: CaseDraft) -> list[DType | None]:
+    """Return the types of the outputs in the column of the definition that a proposal's inputs are in."""
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
     for column in range(columns):
         if all(
@@ -171,7 +173,7 @@ def output_dtypes(definition: OperatorDef, proposal: Proposal) -> list[DType | N
 # --- csv ---
 
 
-def _from_csv(folder: Path, definition: OperatorDef, note: Note) -> Iterator[Proposal]:
+def _from_csv(folder: Path, definition: OperatorDef, note: Note) -> Iterator[CaseDraft]:
     for path in sorted((folder / "tests" / "st").glob("**/*.csv")):
         where = path.relative_to(folder).as_posix()
         try:
@@ -198,7 +200,7 @@ def _from_csv(folder: Path, definition: OperatorDef, note: Note) -> Iterator[Pro
             note(f"{where}:{reader.line_num}: {error}")
 
 
-def _csv_row(row: dict[str, str], definition: OperatorDef, where: str) -> Proposal | None:
+def _csv_row(row: dict[str, str], definition: OperatorDef, where: str) -> CaseDraft | None:
     chips = row.get("soc_series") or ""
     if (row.get("is_enabled") or "1").strip().lower() in ("0", "false") or (
         chips.strip("() ") and "910B" not in chips
@@ -229,7 +231,7 @@ def _csv_row(row: dict[str, str], definition: OperatorDef, where: str) -> Propos
         for each in _flat((_cell(row, "input_formats") or (), _cell(row, "output_formats") or ()))
         if each
     )
-    return Proposal(
+    return CaseDraft(
         where,
         inputs,
         outputs,
@@ -336,7 +338,7 @@ def _converted(value: Any, kind: str) -> AttributeValue:
 # --- json of atk ---
 
 
-def _from_json(folder: Path, definition: OperatorDef, note: Note) -> Iterator[Proposal]:
+def _from_json(folder: Path, definition: OperatorDef, note: Note) -> Iterator[CaseDraft]:
     for path in sorted((folder / "tests" / "st").glob("**/atk_*.json")):
         where = path.relative_to(folder).as_posix()
         try:
@@ -351,7 +353,7 @@ def _from_json(folder: Path, definition: OperatorDef, note: Note) -> Iterator[Pr
                 note(f"{where}: case {number}: {error}")
 
 
-def _json_case(case: dict[str, Any], definition: OperatorDef, where: str) -> Proposal:
+def _json_case(case: dict[str, Any], definition: OperatorDef, where: str) -> CaseDraft:
     tensors: list[tuple[list[dict[str, Any]], str]] = []
     given: dict[str, Any] = {}
     for each in case["inputs"]:
@@ -375,7 +377,7 @@ def _json_case(case: dict[str, Any], definition: OperatorDef, where: str) -> Pro
     unbound = [each for each in definition.attributes if each.required and each.name not in found]
     if len(unbound) == 1 and len(attributes) == 1:
         found[unbound[0].name] = _converted(next(iter(attributes.values())), unbound[0].type)
-    return Proposal(where, inputs, (), found)
+    return CaseDraft(where, inputs, (), found)
 
 
 def _json_tensor(group: Sequence[dict[str, Any]], name: str) -> ProposedTensor:
@@ -396,7 +398,7 @@ def _json_tensor(group: Sequence[dict[str, Any]], name: str) -> ProposedTensor:
 # --- aclnn examples ---
 
 
-def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterator[Proposal]:
+def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterator[CaseDraft]:
     for path in sorted((folder / "examples").glob("**/test_aclnn_*.cpp"))[:4]:
         if "arch35" in path.as_posix():
             continue
@@ -416,14 +418,14 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
 
 def _recorded(
     definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str
-) -> Proposal:
+) -> CaseDraft:
     binding = bind(definition, arguments, function)
     values = {
         name: arguments[position].value
         for name, position in binding.attributes.items()
         if arguments[position].value is not None
     }
-    return Proposal(
+    return CaseDraft(
         where,
         tuple(
             ProposedTensor(None, None) if position is None else _recorded_tensor(arguments[position])

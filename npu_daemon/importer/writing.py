@@ -79,7 +79,7 @@ def _written_tensors(
 
 
 def write_arrays(data: Path, side: str, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
-    """Write the arrays of a tensor; return the pattern of their file names below the manifest, empty without arrays.
+    """Write the arrays of a tensor; return the pattern of their file names, empty without arrays.
 
     Args:
         data: folder ``data`` beside the manifest, or one below it.

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure, RunOutput
-from ascend_gym.core.records import Candidate, Case, Diagnostic, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    Convention,
+    Diagnostic,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+)
 from ascend_gym.core.status import Status
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
@@ -53,7 +61,7 @@ class Profiler:
         folder: existing folder for the files of runs; the caller removes it.
         max_events: maximum events to keep per launch; ``None`` keeps no timeline.
         timeout_s: limit of a run in CPU seconds.
-        cold: whether to price first launches, without anything loaded before.
+        convention: what launches find in the caches; those of a program find in L2 what earlier ones left.
     """
 
     def __init__(
@@ -64,10 +72,10 @@ class Profiler:
         max_events: int | None,
         timeout_s: float,
         *,
-        cold: bool = False,
+        convention: Convention = Convention.L2_COLD,
     ) -> None:
         self._backend = backend
-        self._chip: Chip = load_chip(chip).when_cold() if cold else load_chip(chip)
+        self._chip: Chip = load_chip(chip).under(convention)
         self._folder = folder
         self._max_events = max_events
         self._timeout_s = timeout_s

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError
 from ascend_gym.core.chips import no_such_chip, own_chips
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.records import Record
+from ascend_gym.core.records import Convention, Record
 from ascend_gym.core.text import nearest
 from ascend_gym.core.toml_file import read_toml, reason_of
 from npu_daemon.simulator.host_request import ChipGeometry
@@ -25,7 +25,7 @@ from npu_daemon.simulator.task_type import CoreKind
 
 _FOLDER = Path(__file__).with_name("chips")
 _NEXT_TO_NOTHING = 1e-6  # figures are above zero
-_SECTIONS = ("geometry", "timing", "cold", "framework")
+_SECTIONS = ("geometry", "timing", "cold", "warm", "framework")
 
 _BLOCK_BYTES = 32  # what the sizes of buffers are multiples of
 _LEAST_BUFFER_BYTES = 1024  # less is a number of KB
@@ -53,28 +53,29 @@ class Chip(Record):
     geometry: dict[str, Figure]
     timing: dict[str, Figure]
     cold: dict[str, Figure]
+    warm: dict[str, Figure]
     framework: dict[str, Figure]
+    launches: int = 1
 
     @property
     def digest(self) -> str:
         """Identity of the values; sources may be reworded freely."""
-        sections = (self.geometry, self.timing, self.cold, self.framework)
-        return digest_of("chip", self.name, [{k: f.value for k, f in each.items()} for each in sections])
+        sections = (self.geometry, self.timing, self.cold, self.warm, self.framework)
+        return digest_of(
+            "chip", self.name, self.launches, [{k: f.value for k, f in each.items()} for each in sections]
+        )
 
-    def when_cold(self) -> Chip:
-        """Return the chip for the first launch of a kernel, which nothing has been loaded for.
-
-        All other launches find the code in L2; published figures are taken so, after a warm-up.
-        """
-        return self.model_copy(update={"timing": {**self.timing, **self.cold}})
+    def under(self, convention: Convention) -> Chip:
+        """Return the chip as a launch finds it; files have the figures of ``l2-cold``."""
+        if convention is Convention.COLD:
+            return self.model_copy(update={"timing": {**self.timing, **self.cold}})
+        if convention is Convention.WARM:
+            return self.with_code_loaded().model_copy(update={"launches": 2})
+        return self
 
     def with_code_loaded(self) -> Chip:
         """Return the chip for a launch right after one of the same kernel: its cores hold the code."""
-        loaded = {
-            name: self.timing[name].model_copy(update={"value": _NEXT_TO_NOTHING})
-            for name in ("code_fetch_cycles", "code_fetch_turn_cycles")
-        }
-        return self.model_copy(update={"timing": {**self.timing, **loaded}})
+        return self.model_copy(update={"timing": {**self.timing, **self.warm}})
 
     @property
     def clock_hz(self) -> float:
@@ -115,7 +116,10 @@ class Chip(Record):
     def pricing_text(self) -> str:
         """Return the flat ``name value`` lines that the pricing program reads."""
         values = {name: figure.value for name, figure in self.timing.items()}
-        values |= {name: self.geometry[name].value for name in ("aiv_cores", "aic_cores", "l2_bytes")}
+        values |= {
+            name: self.geometry[name].value for name in ("aiv_cores", "aic_cores", "l2_bytes", "icache_bytes")
+        }
+        values["launches"] = self.launches
         return "".join(f"{name} {value}\n" for name, value in sorted(values.items()))
 
     def _bytes(self, name: str) -> int:
@@ -195,7 +199,7 @@ def _check(path: Path, sections: _Sections) -> None:
     """Raise ``MisuseError`` unless the figures are those that every chip has, each of a possible value."""
     known = _known_figures()
     for section in _SECTIONS:
-        examples = {**(known["timing"] if section == "cold" else {}), **known[section]}
+        examples = {**(known["timing"] if section in ("cold", "warm") else {}), **known[section]}
         for name, figure in sections[section].items():
             where = f"chip file {path}: {section}.{name}"
             if name not in examples:

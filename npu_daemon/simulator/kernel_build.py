@@ -28,10 +28,12 @@ from npu_daemon.simulator.kernel_template import (
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
-_ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
+_ENTRY = re.compile(r"__global__\s+__aicore(?:__)?\s+void\s+(\w+)\s*\(")
 # A launch from host code, which only the device compiler can read: NAME<<<...>>>(...);
 _LAUNCH_BEGIN = re.compile(r"\b\w+\s*<<<")
 _LAUNCH_REST = re.compile(r">>>\s*\(")
+# The qualifier as the device's compiler spells it; not a lambda that captures a variable of that name.
+_SPELT_OUT = re.compile(r"\[aicore\](?!\s*[({])")
 # A static array in global memory, static volatile __gm__ TYPE NAME[COUNT]; constants are left alone.
 _GM_ARRAY = re.compile(
     r"\b(const(?:expr)?[ \t]+(?:inline[ \t]+)?)?static[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+"
@@ -134,7 +136,10 @@ def with_gm_arrays(text: str) -> str:
 def _readable(sources: Sources) -> Sources:
     """Return sources as the host's compiler gets them; from here on nothing else is looked at."""
     files = tuple(
-        SourceFile(path=file.path, text=with_gm_arrays(without_launches(file.text))) for file in sources.files
+        SourceFile(
+            path=file.path, text=_SPELT_OUT.sub("__aicore", with_gm_arrays(without_launches(file.text)))
+        )
+        for file in sources.files
     )
     return Sources(files=files, main=sources.main)
 

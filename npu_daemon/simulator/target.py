@@ -23,6 +23,10 @@ _INSTRUCTION = re.compile(
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has
+_LINE_INSTRUCTIONS, _UNIT_INSTRUCTIONS = (
+    16,
+    512,
+)  # of code: lines of 64 B, fetched in units of 2 KiB (core.cpp)
 _LAUNCHES = (1, 8, 16, 24, 32)
 
 
@@ -57,11 +61,11 @@ def target_sheet(chip_name: str, *, starts_with_empty_l2: bool | None = None) ->
 
 
 def instruction_groups() -> dict[str, tuple[str, ...]]:
-    """Return the vector instructions of each cost group, by its name in chip descriptions."""
+    """Return the vector instructions of each cost group with rates, by its name in chip descriptions."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, group in _INSTRUCTION.findall(_INSTRUCTIONS.read_text(encoding="utf-8")):
         groups[_WORD.sub("_", group).lower()].append(name)
-    return {group: tuple(names) for group, names in groups.items()}
+    return {group: tuple(names) for group, names in groups.items() if group != "register"}
 
 
 def _launch_sizes(chip: Chip) -> list[int]:
@@ -137,8 +141,9 @@ def _scalar(chip: Chip) -> ScalarCost:
         convert_cycles=_timing(chip, "scalar_convert_cycles"),
         float_divide_cycles=_timing(chip, "scalar_float_divide_cycles"),
         queue_cycles=_queue_accesses() * _timing(chip, "scalar_queue_cycles"),
-        fetch_cycles=_timing(chip, "code_fetch_cycles"),
-        fetch_turn_cycles=_timing(chip, "code_fetch_turn_cycles"),
+        fetch_cycles=_timing(chip, "code_line_cycles") / _LINE_INSTRUCTIONS
+        + _timing(chip, "code_unit_cycles") / _UNIT_INSTRUCTIONS,
+        fetch_turn_cycles=_timing(chip, "code_turn_cycles") / _UNIT_INSTRUCTIONS,
         flag_cycles=_timing(chip, "flag_cycles"),
         barrier_cycles=_timing(chip, "barrier_cycles"),
         vector_barrier_cycles=_timing(chip, "issue_cycles"),

@@ -49,7 +49,7 @@ def test_gated_units_issue_the_published_instructions(machine: Machine) -> None:
 
 def test_gated_units_refuse_a_result_over_a_source(machine: Machine) -> None:
     machine.reset(UB)
-    with pytest.raises(MachineFault, match="SwiGLU: a result overlaps a source"):
+    with pytest.raises(MachineFault, match="SwiGLU: dst overlaps src"):
         machine.call("SwiGLU float32", SRC, SRC, OTHER, TMP, 4096, 64)
 
 

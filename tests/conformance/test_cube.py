@@ -14,7 +14,7 @@ L1, L0A, L0B, L0C, BIAS, GM = 0, 524288, 589824, 655360, 786432, 1 << 20
 ARENA_BYTES = 2 << 20
 BLOCK, FRACTAL, SIDE = 32, 512, 16
 POISON = 0xA5
-RUNTIME = ("cube_copy", "cube_load", "mmad", "fixpipe", "gemm", "atomic")
+RUNTIME = ("cube_copy", "copy", "cube_load", "mmad", "fixpipe", "gemm", "atomic")
 MODES = {
     name: mode for mode, name in enumerate(("none", "f16", "bf16", "deq", "vdeq", "b8", "vb8", "req", "vreq"))
 }
@@ -324,10 +324,27 @@ def test_impossible_operands_are_told(
         machine.call(call, *arguments)
 
 
+@pytest.mark.parametrize("columns", [16, 20])
+def test_nd2nz_fills_the_unified_buffer_of_a_vector_core(machine: Machine, columns: int) -> None:
+    """The place of L1 is in the unified buffer of this machine; a last block is filled up with zeros."""
+    machine.call("start", 0)
+    values = np.arange(3 * 24, dtype=np.float16).reshape(3, 24)
+    machine.put(GM, values)
+    machine.call("put_gm", values.nbytes)
+    machine.call("nd2nz float16", 1, 3, columns, 0, 24, 8, 2, 1, L1)
+    for row in range(3):
+        for column in range(-(-columns // 16)):
+            wanted = np.zeros(16, np.float16)
+            part = values[row, column * 16 : min(columns, column * 16 + 16)]
+            wanted[: part.size] = part
+            at = (column * 8 + row * 2) * 32
+            np.testing.assert_array_equal(machine.view(L1 + at, "float16", 16), wanted)
+    assert {line.name for line in machine.trace()} == {"CopyGmToUb"}
+
+
 def test_cube_calls_do_nothing_on_a_vector_core(machine: Machine) -> None:
     machine.call("start", 0)
     before = machine.ub.copy()
-    machine.call("nd2nz float16", 1, 16, 16, 0, 16, 16, 1, 0, L1)
     machine.call("load2d float16", 0, 0, 0, 1, 1, 0, 0, 0, 0)
     machine.call("mmad float16", 16, 16, 16, 0, 0)
     fixpipe(machine, "float32 float32", 16, 16, 16)

@@ -147,8 +147,8 @@ def test_scratch_only_changes_the_chunks(machine: Machine, name: str, count: int
         assert len(machine.trace()) >= instructions
 
 
-def test_results_may_replace_the_source(machine: Machine) -> None:
-    for name in (name for name in FUNCTIONS if name != "Silu"):
+def test_results_may_replace_the_source_where_the_page_lets_them(machine: Machine) -> None:
+    for name in ("Gelu", "FasterGelu", "FasterGeluV2", "Trunc", "Round", "Rint"):
         values = samples(name, "float32", 200)
         apart = evaluate(machine, name, values, 0)
         machine.reset()

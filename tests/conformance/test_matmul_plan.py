@@ -54,6 +54,7 @@ Planner = Callable[[Problem], "Plan | None"]
 def plan(toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Planner:  # noqa: F811
     folder = tmp_path_factory.mktemp("matmul_plan")
     source = Path(__file__).parent / "drivers" / "matmul_plan.cpp"
+    ctypes.CDLL(str(toolchain / "libasim_host.so"))  # found beside the programs that use it, by its name here
     library: Any = ctypes.CDLL(str(unchecked_library(source, folder, toolchain)))
     library.plan_matmul.restype = ctypes.c_int64
 

@@ -69,14 +69,6 @@ def test_gather_with_mask(machine: Machine, dtype: str, mask: tuple[int, int]) -
     np.testing.assert_array_equal(machine.ub, wanted)
 
 
-def test_gather_in_place_reads_a_repeat_before_writing_it(machine: Machine) -> None:
-    values = fill(machine, "float32", 64)
-    index = np.arange(64)[::-1]
-    machine.put(OFFSETS, (index * 4).astype(np.uint32))
-    machine.call("Gather float32", SRC, SRC, OFFSETS, 0, 64)
-    np.testing.assert_array_equal(machine.view(SRC, "float32", 64), values[::-1])
-
-
 def test_gather_checks_every_offset(machine: Machine) -> None:
     fill(machine, "float32", 64)
     machine.put(OFFSETS, np.array([0, 4, 1 << 20], np.uint32))

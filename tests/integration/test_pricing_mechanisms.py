@@ -301,15 +301,32 @@ def test_an_empty_kernel_costs_its_launch(pricer: Pricer) -> None:
     assert 1 < one < eight < 2 < all_cores < 5.5
 
 
-def test_code_is_fetched_once_a_core_and_in_turn(pricer: Pricer) -> None:
-    """Requests of cores for one line are served one after another, says the guide."""
+def test_code_is_fetched_by_lines_once_a_core_and_in_turn(pricer: Pricer) -> None:
+    """Requests of cores for one unit are served in turn, says the guide; a line has 16 instructions."""
 
-    def fetch_us(blocks: int) -> float:
-        return pricer.task_us([idle_scalar(200)] * blocks) - pricer.task_us([idle_scalar()] * blocks)
+    def fetch_us(instructions: int, blocks: int) -> float:
+        return pricer.task_us([idle_scalar(instructions)] * blocks) - pricer.task_us([idle_scalar()] * blocks)
 
-    one, eight, all_cores = (fetch_us(blocks) for blocks in (1, 8, CORES))
+    one, eight, all_cores = (fetch_us(200, blocks) for blocks in (1, 8, CORES))
     assert one < eight < all_cores < 3 * one
-    assert fetch_us(2 * CORES) <= all_cores
+    assert fetch_us(200, 2 * CORES) <= all_cores
+    line = fetch_us(16, 1)
+    assert fetch_us(1, 1) == pytest.approx(line)
+    assert fetch_us(17, 1) > line
+
+
+@pytest.mark.parametrize("figure", ["hbm_gb_per_s", "l2_gb_per_s", "l2_usable_share"])
+@pytest.mark.parametrize("tile_bytes", [2048, 8192, 32768])
+def test_a_better_memory_system_makes_nothing_slower(
+    pricer: Pricer, monkeypatch: pytest.MonkeyPatch, figure: str, tile_bytes: int
+) -> None:
+    work = additions(CORES, tile_bytes, 8, buffers=2)
+    before = pricer.task_us(work)
+    chip = pricer._chip
+    better = chip.timing[figure].model_copy(update={"value": float(chip.timing[figure].value) * 1.25})
+    better_chip = chip.model_copy(update={"timing": {**chip.timing, figure: better}})
+    monkeypatch.setattr(pricer, "_chip", better_chip)
+    assert pricer.task_us(work) < 1.005 * before
 
 
 def test_a_first_launch_costs_more_the_more_cores_there_are(pricer: Pricer, cold_pricer: Pricer) -> None:

@@ -30,8 +30,8 @@ ASSIGNED_ADD = """
         yLocal(i) = x1Local(i);
         yLocal(i) += x2Local(i);
     }
-    (yLocal(0) *= 4.0f) /= 2;
-    yLocal(0) -= yLocal(0) / 2;
+    (yLocal(0) *= 1.0f) /= 1;
+    yLocal(0) -= 0.0f;
     const auto bits = yLocal.template ReinterpretCast<int32_t>();
     (bits(1) ^= 5) ^= 5;
     if (bits(1)++ != --bits(1)) bits(1) %= 2;

@@ -12,6 +12,7 @@ from ascend_gym.cli.sweep_plan import kept_plan
 from ascend_gym.core.chips import CHIPS, own_chips, require_chip
 from ascend_gym.core.config import ENV_CHIP_FILES
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import Convention
 from ascend_gym.core.toml_file import read_toml
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.sweep.plan import read_plan
@@ -261,3 +262,14 @@ def test_an_evaluation_on_another_chip_names_it(run: Any, evaluator: Any) -> Non
     asked = ("evaluate", "toy", "--op-dir", "toy")
     assert ["chip", "910B4"] in [line.split() for line in run(*asked, "--chip", "910B4")[1].splitlines()]
     assert not any(line.startswith("chip") for line in run(*asked)[1].splitlines())
+
+
+def test_conventions_differ_in_what_a_launch_finds() -> None:
+    chip = load_chip("910B2")
+    cold, l2_cold, warm = (chip.under(convention) for convention in Convention)
+    assert l2_cold == chip
+    assert warm.launches == 2
+    assert "launches 2\n" in warm.pricing_text()
+    assert float(warm.timing["code_line_cycles"].value) < 1 < float(chip.timing["code_line_cycles"].value)
+    assert float(cold.timing["block_start_us"].value) > float(chip.timing["block_start_us"].value)
+    assert len({each.digest for each in (cold, l2_cold, warm)}) == 3

@@ -226,7 +226,11 @@ def test_suite_validate_names_tiling_keys_that_no_case_reaches(run, evaluator, t
 def test_suite_audit_reports_each_case(run, evaluator):
     status, out, _ = run("suite", "audit", "--no-coverage", *TOY)
     assert status == 0
-    assert out.splitlines() == ["passed  local/toy, case small", "passed  local/toy, case large"]
+    *cases, domain = out.splitlines()
+    assert cases == ["passed  local/toy, case small", "passed  local/toy, case large"]
+    assert domain.startswith(
+        "passed  local/toy, domain (no domain is declared: values are drawn from the ranges"
+    )
     assert evaluator.requests == []
 
 

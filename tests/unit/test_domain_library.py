@@ -88,4 +88,5 @@ def test_csv_rows_become_cases_and_broken_ones_are_told_with_their_line(root: Pa
     (found,) = proposals(root / "math/twice", definition, notes.append)
     assert found.attributes == {"scale": 3.0}
     assert (found.inputs[0].shapes, found.inputs[0].dtype) == (((64,),), DType.FLOAT32)
-    assert len(notes) == 1 and notes[0].startswith("tests/st/twice.csv:3: SyntaxError")
+    assert len(notes) == 1
+    assert notes[0].startswith("tests/st/twice.csv:3: SyntaxError")

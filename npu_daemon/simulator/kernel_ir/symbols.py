@@ -20,6 +20,7 @@ SECTION_ENDS = frozenset(
     f"__{end}_{name}" for name in (GM_SECTION, NOTE_SECTION) for end in ("start", "stop")
 )
 _ENTRY_PREFIX = "asim_entry_"
+_VIRTUAL_TABLE = "_ZTV"
 _RESERVED = re.compile(r"asim[_.]|llvm\.|__safestack|__(?:start|stop)_")
 _LINKAGE = (
     r"(?:(?:private|internal|linkonce|linkonce_odr|weak|weak_odr|available_externally|external|extern_weak)"
@@ -154,6 +155,12 @@ def _variable(line: str, types: TypeTable) -> Variable | None:
     declared = not found["value"]
     if declared and name in SECTION_ENDS:
         return Variable(name, found["type"], "", False, "", found["alignment"] or "1")
+    if name.startswith(_VIRTUAL_TABLE):
+        raise RefusedIr(
+            f"the kernel has virtual functions ({readable_name(name)}), which no compiler of devices takes: "
+            "use templates",
+            unprovided=True,
+        )
     if declared or _RESERVED.match(name):
         raise RefusedIr(f"the kernel uses the variable {readable_name(name)}, which is not part of Ascend C")
     mutable = found["kind"] == "global"

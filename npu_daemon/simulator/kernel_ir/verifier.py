@@ -7,7 +7,7 @@ matches as a whole is refused. Nothing is decided by names of the source.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from npu_daemon.simulator.kernel_ir.calls import CallReader
 from npu_daemon.simulator.kernel_ir.checked import CheckedFunction, CheckedModule, CheckedStep, StepKind
@@ -29,7 +29,7 @@ from npu_daemon.simulator.kernel_ir.instructions import (
 )
 from npu_daemon.simulator.kernel_ir.ir_text import split_module
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
-from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
+from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
 from npu_daemon.simulator.kernel_ir.signatures import KernelInterface
 from npu_daemon.simulator.kernel_ir.symbols import OwnFunction, read_symbols
 from npu_daemon.simulator.kernel_ir.values import ValueChecker
@@ -77,7 +77,34 @@ def verified(text: str, interface: KernelInterface) -> CheckedModule:
     reader = _FunctionReader(types, values, CallReader(checked, types, values, symbols, interface))
     for function in symbols.functions.values():
         checked.functions.append(reader.read(function))
+    _refuse_recursion(checked.functions)
     return checked
+
+
+def _refuse_recursion(functions: Sequence[CheckedFunction]) -> None:
+    """Refuse functions that come back to themselves by calls that name them: devices have no recursion."""
+    calls = {
+        f"@{each.name}": [step for step in each.steps if step.kind is StepKind.OWN_CALL] for each in functions
+    }
+    done: set[str] = set()
+    for name in calls:
+        path = [(name, iter(calls[name]))]
+        on_path = {name}
+        while path and name not in done:
+            step = next(path[-1][1], None)
+            if step is None:
+                left = path.pop()[0]
+                on_path.discard(left)
+                done.add(left)
+            elif step.operand in on_path:
+                raise RefusedIr(
+                    f"{readable_name(step.operand[1:])} calls itself; kernels have no recursion: use a loop",
+                    step.debug.removeprefix(", !dbg ").lstrip("!"),
+                    unprovided=True,
+                )
+            elif step.operand not in done and step.operand in calls:
+                path.append((step.operand, iter(calls[step.operand])))
+                on_path.add(step.operand)
 
 
 class _FunctionReader:

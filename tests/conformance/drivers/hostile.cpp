@@ -227,7 +227,7 @@ const Register g_sort_all("sort_all", [](Arguments a) { sort_all<half>(at(a[0]),
 const Register g_merge("merge_sort", [](Arguments a) {
     MergeQueues queues;
     for (uint32_t i = 0; i < kMergeQueues; ++i) queues.base[i] = at(a[2]), queues.length[i] = number<uint16_t>(a[3]);
-    queues.count = number<uint32_t>(a[4]);
+    queues.valid = number<uint32_t>(a[4]);
     merge_sort<half>(at(a[0]), queues, reinterpret_cast<uint32_t *>(at(a[1])), number<uint32_t>(a[5]));
 });
 const Register g_transpose("transpose_blocks", [](Arguments a) {

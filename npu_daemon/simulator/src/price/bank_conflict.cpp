@@ -44,7 +44,15 @@ struct Slot {
     }
 };
 
-void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeat, bool write) {
+// Masks of bits, of which a repeat needs less than a block: each block is read or written once, for some repeats.
+void touch_mask(Slot &slot, const Operand &operand, uint32_t repeats, uint32_t repeat, bool write) {
+    const uint64_t first = uint64_t{operand.extent_bytes} * repeat / repeats, next = uint64_t{operand.extent_bytes} * (repeat + 1) / repeats;
+    if ((first + 31) / 32 * 32 < next) slot.touch(operand.address + (first + 31) / 32 * 32, write);
+}
+
+void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeats, uint32_t repeat, bool write) {
+    constexpr uint32_t kInOrder = 1u | 8u << 16;
+    if (operand.stride == kInOrder && operand.extent_bytes < repeats * 32) return touch_mask(slot, operand, repeats, repeat, write);
     const uint32_t block_stride = operand.stride & 0xffffu;
     const uint32_t repeat_stride = operand.stride >> 16;
     const uint32_t blocks = block_stride == 0 ? 1 : std::min(kBlocksPerRepeat, (operand.extent_bytes + 31) / 32);
@@ -71,8 +79,8 @@ BankCycles bank_cycles_per_repeat(const Entry &entry) {
     uint32_t cycles = 0, group_cycles = 0;
     for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
         Slot slot;
-        for (uint32_t i = 1; i < entry.record.operands; ++i) touch_repeat(slot, entry.operands[i], repeat, false);
-        if (entry.record.operands > 0 && repeat > 0) touch_repeat(slot, entry.operands[0], repeat - 1, true);
+        for (uint32_t i = 1; i < entry.record.operands; ++i) touch_repeat(slot, entry.operands[i], entry.record.repeats, repeat, false);
+        if (entry.record.operands > 0 && repeat > 0) touch_repeat(slot, entry.operands[0], entry.record.repeats, repeat - 1, true);
         cycles += slot.cycles();
         group_cycles += slot.group_cycles();
     }

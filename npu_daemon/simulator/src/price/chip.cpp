@@ -58,8 +58,10 @@ std::map<std::string, double Chip::*> figures() {
         {"scalar_load_cycles", &Chip::scalar_load_cycles},
         {"scalar_store_cycles", &Chip::scalar_store_cycles},
         {"scalar_queue_cycles", &Chip::scalar_queue_cycles},
-        {"code_fetch_cycles", &Chip::code_fetch_cycles},
-        {"code_fetch_turn_cycles", &Chip::code_fetch_turn_cycles},
+        {"code_line_cycles", &Chip::code_line_cycles},
+        {"code_unit_cycles", &Chip::code_unit_cycles},
+        {"code_turn_cycles", &Chip::code_turn_cycles},
+        {"icache_bytes", &Chip::icache_bytes},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
         {"scalar_gm_stream_cycles", &Chip::scalar_gm_stream_cycles},
         {"issue_cycles", &Chip::issue_cycles},
@@ -107,6 +109,9 @@ std::map<std::string, double Chip::*> figures() {
         {"odd_burst_cycles", &Chip::odd_burst_cycles},
         {"l2_bytes", &Chip::l2_bytes},
         {"l2_line_bytes", &Chip::l2_line_bytes},
+        {"l2_usable_share", &Chip::l2_usable_share},
+        {"l2_dirty_bytes", &Chip::l2_dirty_bytes},
+        {"launches", &Chip::launches},
     };
 }
 
@@ -127,7 +132,7 @@ void list_scalar_cycles(Chip &chip) {
         chip.scalar_integer_cycles, chip.scalar_multiply_cycles, chip.scalar_divide_cycles, chip.scalar_float_cycles,
         chip.scalar_float_divide_cycles, chip.scalar_branch_cycles, chip.scalar_call_cycles, chip.scalar_convert_cycles,
         chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles, chip.scalar_load_cycles,
-        chip.scalar_store_cycles, chip.scalar_queue_cycles, chip.code_fetch_cycles};
+        chip.scalar_store_cycles, chip.scalar_queue_cycles, 0};
     std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
 }
 
@@ -164,12 +169,6 @@ double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
 
 double Chip::start_cycles(Cost cost) const {
     return cost == Cost::Transcendental || cost == Cost::Divide ? transcendental_start_cycles : vector_start_cycles;
-}
-
-Chip Chip::when_started(size_t cores) const {
-    Chip started = *this;
-    started.scalar_cycles[static_cast<size_t>(ScalarClass::Fetched)] += static_cast<double>(cores) * code_fetch_turn_cycles;
-    return started;
 }
 
 Chip load_chip(const std::string &path) {

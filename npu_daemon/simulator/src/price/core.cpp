@@ -8,6 +8,9 @@ namespace asim {
 namespace {
 
 constexpr double kHandOversOfBarrier = 2;    // flags from one pipe to another, see barrier_cycles
+constexpr uint64_t kCodeBytes = 4;             // of an instruction; lines and units: docs/hardware.md section 1
+constexpr uint64_t kCodeLineBytes = 64;
+constexpr uint64_t kCodeUnitBytes = 2048;
 constexpr double kInstructionsOfHandOver = 2;   // one sets the flag, one awaits it
 
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
@@ -52,6 +55,7 @@ CoreCounters Core::counters() const {
 // What follows may start when the last repeat has been taken; the results are there later.
 InstructionTime Core::vector_time(const Entry &entry) {
     const Record &record = entry.record;
+    if (info(record.op).cost == Cost::Register) return {chip_.issue_cycles, 0};
     const double start = chip_.start_cycles(info(record.op).cost);
     const double hidden = start - chip_.vector_issue_cycles;
     if (record.repeats == 0) return {chip_.vector_issue_cycles, hidden};
@@ -207,7 +211,9 @@ void Core::end_block() {
     if (records_->next()) throw std::runtime_error("malformed trace: a block goes on after its end");
     block_done_ = true;
     active_ = false;
-    paid_classes_ = static_cast<uint32_t>(ScalarClass::Fetched);
+    // Code of later blocks is there already, unless the cache cannot hold all of it.
+    has_code_ = fetched_ * kCodeBytes <= chip_.icache_bytes;
+    fetched_ = 0;
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
@@ -238,8 +244,19 @@ void Core::take_flag(const Entry &entry) {
 // What the scalar unit takes for a record and its own work before it.
 double Core::scalar_cycles(const ScalarCounts &counts) const {
     double cycles = chip_.issue_cycles;
-    for (uint32_t i = 0; i < paid_classes_; ++i) cycles += counts[i] * chip_.scalar_cycles[i];
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) cycles += counts[i] * chip_.scalar_cycles[i];
     return cycles;
+}
+
+// Instructions that come for the first time lie one behind another, as far as a trace tells: their lines follow each other within
+// a unit, which the cores of a launch are given in turn.
+double Core::fetch_cycles(uint32_t instructions) {
+    const auto needed = [](uint64_t count, uint64_t each) { return (count * kCodeBytes + each - 1) / each; };
+    const uint64_t before = fetched_;
+    fetched_ += instructions;
+    const auto lines = static_cast<double>(needed(fetched_, kCodeLineBytes) - needed(before, kCodeLineBytes));
+    const auto units = static_cast<double>(needed(fetched_, kCodeUnitBytes) - needed(before, kCodeUnitBytes));
+    return lines * chip_.code_line_cycles + units * (chip_.code_unit_cycles + shared_.cores * chip_.code_turn_cycles);
 }
 
 // The scalar unit's own work on a record is paid once, when it comes to it.
@@ -247,6 +264,8 @@ double Core::scalar_cycles(const ScalarCounts &counts) const {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
     work(records_->scalar_cycles([this](const ScalarCounts &counts) { return scalar_cycles(counts); }));
+    const uint32_t fetched = has_code_ ? 0 : records_->scalar_counts()[static_cast<size_t>(ScalarClass::Fetched)];
+    if (__builtin_expect(fetched != 0, 0)) work(fetch_cycles(fetched));
     if (entry.kind == RecordKind::Flag) return take_flag(entry);
     if (entry.kind == RecordKind::Copy || entry.kind == RecordKind::Access) {
         shared_.coverage.mark(id_, entry);

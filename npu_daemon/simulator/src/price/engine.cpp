@@ -33,7 +33,7 @@ public:
         const uint32_t places = first_groups(trace, chip);
         wakes_ = Earliest(places * cores_each_);
         cores_.reserve(places * cores_each_);
-        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(Shared{chip, memory_, bank_conflicts_, coverage, timeline}, i);
+        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(Shared{chip, memory_, bank_conflicts_, coverage, timeline, places * cores_each_}, i);
         meetings_ = Meetings(trace.composition(), places);
         still_running_.resize(places);
     }
@@ -189,12 +189,14 @@ private:
 }  // namespace
 
 Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, Coverage &coverage, std::vector<CachedLine> &l2) {
-    const Chip started = chip.when_started(first_groups(trace, chip) * trace.composition().cores());
-    Engine engine(trace, started, timeline, coverage);
-    engine.cache().fill(l2);
-    const Price price = engine.run();
-    l2 = engine.cache().contents();
-    return price;
+    Timeline none;
+    for (double left = chip.launches;; left -= 1) {
+        Engine engine(trace, chip, left > 1 ? none : timeline, coverage);
+        engine.cache().fill(l2);
+        const Price price = engine.run();
+        l2 = engine.cache().contents();
+        if (left <= 1) return price;
+    }
 }
 
 }  // namespace asim

@@ -4,8 +4,8 @@
 
 namespace asim {
 
-L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes)
-    : line_bytes_(line_bytes), line_bits_(static_cast<uint32_t>(__builtin_ctzll(line_bytes))), capacity_lines_(capacity_bytes / line_bytes), lines_(kFewLines, capacity_lines_) {}
+L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes, uint64_t dirty_bytes)
+    : line_bytes_(line_bytes), line_bits_(static_cast<uint32_t>(__builtin_ctzll(line_bytes))), capacity_lines_(capacity_bytes / line_bytes), lines_(kFewLines, capacity_lines_), dirty_of_others_(dirty_bytes / line_bytes) {}
 
 std::vector<CachedLine> L2Cache::contents() const {
     std::vector<CachedLine> lines;
@@ -41,6 +41,10 @@ void L2Cache::push_newest(uint32_t index) {
 uint32_t L2Cache::take_line(uint64_t tag, CacheTraffic &traffic) {
     if (count_ < capacity_lines_) {
         ++count_;
+        if (dirty_of_others_ > 0) {
+            --dirty_of_others_;
+            traffic.written_back_bytes += static_cast<double>(line_bytes_);
+        }
     } else {
         const uint32_t oldest = lines_[0].newer;
         unlink(oldest);

@@ -40,7 +40,8 @@ uint64_t key_of(uint64_t line) { return line * 0x9e3779b97f4a7c15ull; }
 }  // namespace
 
 Memory::Memory(const Chip &chip)
-    : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes), static_cast<uint64_t>(chip.l2_line_bytes)) {
+    : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes * chip.l2_usable_share), static_cast<uint64_t>(chip.l2_line_bytes),
+             static_cast<uint64_t>(chip.l2_dirty_bytes)) {
     speeds_.fill(1.0);
 }
 
@@ -140,7 +141,10 @@ void Memory::find_speeds() {
     const double miss_speed = hbm_load > 1.0 ? std::min(1.0 / hbm_load, l2_speed) : l2_speed;
     speeds_[static_cast<size_t>(Lane::Hit)] = l2_speed;
     speeds_[static_cast<size_t>(Lane::Miss)] = miss_speed;
-    speeds_[static_cast<size_t>(Lane::Write)] = std::min(1.0 - chip_.write_yield * read_share(), l2_speed);
+    // What writes evict goes to HBM no faster than that takes it.
+    const double evicted_bytes_per_cycle = write_load_ * chip_.hbm_queue_bytes_per_cycle;
+    const double taken = evicted_bytes_per_cycle > 0 ? chip_.hbm_shared_bytes_per_cycle / evicted_bytes_per_cycle : 1.0;
+    speeds_[static_cast<size_t>(Lane::Write)] = std::min({1.0 - chip_.write_yield * read_share(), l2_speed, taken});
 }
 
 // Share of HBM's bandwidth that reads use.

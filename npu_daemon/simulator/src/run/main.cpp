@@ -179,7 +179,10 @@ void check_instance(uint32_t task_type, uint64_t key) {
     }
 }
 
+bool g_tiling_key_asked = false;   // by any block
+
 void check_tiling_key() {
+    g_tiling_key_asked |= block().tiling_key_asked;
     if (block().tiling_key_asked && !block().tiling_key_matched) {
         fault(FaultKind::RuntimeFault, "TILING_KEY_IS",
               "no branch of the kernel handles tiling key %llu, which the tiling program chose: nothing was computed",
@@ -218,6 +221,11 @@ void execute(const Job &job) {
         (on_cube_core() ? cube : vector).entry(passed, static_cast<uint32_t>(arguments.size()));
         check_tiling_key();
     });
+    if (job.tiling_key != 0 && !g_tiling_key_asked) {
+        fault(FaultKind::RuntimeFault, "TILING_KEY_IS",
+              "the tiling program chose tiling key %llu, but the kernel asks for none: it is built for key 0 alone; add a branch "
+              "if (TILING_KEY_IS(%llu))", static_cast<unsigned long long>(job.tiling_key), static_cast<unsigned long long>(job.tiling_key));
+    }
     close_trace();
     tell_ub_taken();
     if (job.tells_reached) tell_reached();

@@ -32,7 +32,6 @@ bool is_met(Demand demand, uint32_t value, uint32_t bound) {
         case Demand::Most: return value <= bound;
         case Demand::AboveZero: return value != 0;
         case Demand::WholeBlocks: return value % kUbBlockBytes == 0;
-        case Demand::Overlap: return value == 0;
         case Demand::Equal: return value == bound;
         case Demand::Multiple: return bound != 0 && value % bound == 0;
         case Demand::Least: return value >= bound;
@@ -67,8 +66,6 @@ void check_demand(ComposedCall call, Demand demand, uint32_t value, uint32_t bou
         case Demand::WholeBlocks:
             fault(FaultKind::RuntimeFault, name, "rows of %u bytes, expected a multiple of 32: pad them to %llu", value,
                   static_cast<unsigned long long>(padded(value, kUbBlockBytes)));
-        case Demand::Overlap:
-            fault(FaultKind::RuntimeFault, name, "a result overlaps a source or the temporary buffer, which this call forbids");
         case Demand::Equal:
             if (what == Quantity::Extent) {
                 fault(FaultKind::RuntimeFault, name, "an extent is %u, but that of another operand is %u", value, bound);

@@ -5,6 +5,7 @@
 
 #include "asim/check/check.h"
 #include "asim/check/copy_bounds.h"
+#include "asim/check/operand_overlap.h"
 #include "asim/machine/block.h"
 #include "asim/machine/gm.h"
 #include "asim/numeric/types.h"
@@ -100,8 +101,71 @@ void copy_l1_to_gm(uint8_t *gm, const uint8_t *src, CopyShape shape) {
          {operand(Space::Gm, target, gm_span, shape.gm_stride_bytes), operand(Space::L1, offset, extent, shape.ub_stride_bytes)});
 }
 
+namespace {
+
+bool in_ub(const uint8_t *pointer) {
+    const Block &self = block();
+    return pointer >= self.ub && pointer < self.ub + self.ub_bytes;
+}
+
+// On a vector core: column by column of 32 B, each a copy of all rows; a last one that is narrower is filled up with zeros.
+void copy_nd_to_ub(uint8_t *ub, const uint8_t *gm, const Nd2NzShape &shape) {
+    constexpr uint32_t kMostRows = 4095;
+    check_element_bytes("DataCopy(Nd2NzParams)", shape.element_bytes);
+    const uint32_t element = shape.element_bytes, row_bytes = shape.columns * element;
+    check_range(ParameterRange::NdToNzMatrices, shape.matrices);
+    check_range(ParameterRange::NdToNzRows, shape.rows);
+    check_range(ParameterRange::NdToNzColumns, shape.columns);
+    check_range(ParameterRange::NdToNzSourceRow, static_cast<int64_t>(shape.row_stride_bytes / element));
+    check_range(ParameterRange::NdToNzColumnStride, static_cast<int64_t>(shape.nz_column_stride_bytes / kUbBlockBytes));
+    check_range(ParameterRange::NdToNzRowStride, static_cast<int64_t>(shape.nz_row_stride_bytes / kUbBlockBytes));
+    check_range(ParameterRange::NdToNzMatrixStride, static_cast<int64_t>(shape.nz_matrix_stride_bytes / element));
+    for (uint32_t matrix = 0; matrix < shape.matrices; ++matrix) {
+        for (uint32_t column = 0; column * kUbBlockBytes < row_bytes; ++column) {
+            const uint32_t bytes = std::min(kUbBlockBytes, row_bytes - column * kUbBlockBytes);
+            PadShape pad;
+            pad.fill = bytes < kUbBlockBytes;
+            pad.right_bytes = kUbBlockBytes - bytes;
+            pad.element_bytes = element;
+            for (uint32_t row = 0; row < shape.rows; row += kMostRows) {
+                CopyShape copy{std::min(kMostRows, shape.rows - row), bytes, shape.row_stride_bytes, shape.nz_row_stride_bytes};
+                copy.bypass_l2 = shape.bypass_l2;
+                copy_gm_to_ub(CopyCall::DataCopyPad, ub + matrix * shape.nz_matrix_stride_bytes + column * shape.nz_column_stride_bytes + row * shape.nz_row_stride_bytes,
+                              gm + matrix * shape.matrix_stride_bytes + row * shape.row_stride_bytes + column * kUbBlockBytes, copy, pad);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+void copy_nz_to_nd(uint8_t *gm, const uint8_t *ub, Nz2NdShape shape, uint32_t dtype_code) {
+    constexpr uint32_t kWidth = 16, kMostRows = 4095;     // elements of a column of fractals
+    check_element_bytes("DataCopy(Nz2NdParamsFull)", shape.element_bytes);
+    check_range(ParameterRange::NzToNdMatrices, shape.matrices);
+    check_range(ParameterRange::NzToNdRows, shape.rows);
+    check_range(ParameterRange::NzToNdColumns, shape.columns);
+    check_range(ParameterRange::NzToNdMatrixStride, shape.matrix_stride_fractals);
+    check_range(ParameterRange::NzToNdSourceStride, shape.column_stride_rows);
+    check_range(ParameterRange::NzToNdRowStride, shape.row_stride_elems);
+    check_range(ParameterRange::NzToNdTargetStride, shape.target_stride_elems);
+    const uint64_t element = shape.element_bytes, row_bytes = kWidth * element;
+    for (uint32_t matrix = 0; matrix < shape.matrices; ++matrix) {
+        for (uint32_t column = 0; column * kWidth < shape.columns; ++column) {
+            for (uint32_t row = 0; row < shape.rows; row += kMostRows) {
+                CopyShape copy{std::min(kMostRows, shape.rows - row), static_cast<uint32_t>(row_bytes), shape.row_stride_elems * element, row_bytes};
+                copy.bypass_l2 = shape.bypass_l2;
+                const uint64_t from = uint64_t{matrix} * shape.matrix_stride_fractals * kWidth * row_bytes + (uint64_t{column} * shape.column_stride_rows + row) * row_bytes;
+                const uint64_t to = (uint64_t{matrix} * shape.target_stride_elems + uint64_t{row} * shape.row_stride_elems + column * kWidth) * element;
+                copy_ub_to_gm(CopyCall::DataCopy, gm + to, ub + from, copy, dtype_code);
+            }
+        }
+    }
+}
+
 void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, Nd2NzShape shape) {
     constexpr const char *kCall = "DataCopy(ND2NZ)";
+    if (!on_cube_core() && in_ub(l1)) return copy_nd_to_ub(l1, gm, shape);
     if (!on_cube_core() || shape.rows == 0 || shape.columns == 0) return;
     check_copied_bursts(kCall, shape.matrices);
     check_bursts(kCall, {shape.rows, shape.columns},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "asim/check/operand_overlap.h"
 #include "asim/machine/call_sync.h"
 #include "asim/semantics/copy.h"
 #include "asim/semantics/gather.h"
@@ -50,6 +51,7 @@ template <typename Bits>
 void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
     const LibraryCall call;
     check_rows("BroadCast", shape.rows, shape.columns);
+    check_contract(LibraryContract::BroadCast, {dst, uint64_t{shape.rows} * shape.columns * sizeof(Bits)}, {{src, shape.rows * sizeof(Bits)}});
     const uint32_t blocks = blocks_of<Bits>(shape.columns);
     const bool packed = uint64_t{blocks} * kUbBlockBytes == uint64_t{shape.columns} * sizeof(Bits);
     // Eight rows at a time: their elements spread to blocks, and for odd lengths the padded rows.
@@ -74,6 +76,7 @@ void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scra
     const LibraryCall call;
     check_rows("BroadCast", shape.rows, shape.columns);
     if (shape.columns == 0) return;
+    check_contract(LibraryContract::BroadCast, {dst, uint64_t{shape.rows} * shape.columns * sizeof(Bits)}, {{src, shape.columns * sizeof(Bits)}});
     const uint32_t bytes = blocks_of<Bits>(shape.columns) * kUbBlockBytes;
     const bool packed = bytes == shape.columns * sizeof(Bits);
     uint32_t at_once = packed ? shape.rows : std::min(shape.rows, scratch.bytes / bytes);
@@ -84,16 +87,29 @@ void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scra
         const uint32_t rows = std::min(shape.rows - done, at_once);
         uint8_t *to = dst + uint64_t{done} * shape.columns * sizeof(Bits);
         uint8_t *padded = packed ? to : scratch.base;
-        const uint32_t first = padded == src ? 1 : 0;       // the source may be the first row of the result
-        copy_ub_to_ub(padded + first * bytes, src, rows - first, bytes, bytes, 0);
+        copy_ub_to_ub(padded, src, rows, bytes, bytes, 0);
         if (!packed) pack_rows<Bits>(to, padded, {rows, shape.columns});
         done += rows;
     }
 }
 
+namespace {
+
 template <typename T>
-void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
-    const LibraryCall call;
+void check_sums(LibraryContract call, const uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride) {
+    const bool sum = call == LibraryContract::Sum;
+    check_range(sum ? ParameterRange::SumBlocks : ParameterRange::MeanBlocks, int64_t{stride} * static_cast<int64_t>(sizeof(T)));
+    check_range(sum ? ParameterRange::SumCount : ParameterRange::MeanCount, shape.columns);
+    if (shape.columns > stride) fault(FaultKind::RuntimeFault, sum ? "Sum" : "Mean", "n is %u, more than the %u elements of inner", shape.columns, stride);
+    check_contract(call, {dst, shape.rows * sizeof(T)}, {{src, uint64_t{shape.rows} * std::max(stride, shape.columns) * sizeof(T)}});
+}
+
+}  // namespace
+
+namespace {
+
+template <typename T>
+void add_up_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     check_rows("Sum", shape.rows, std::max(shape.columns, stride));
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     for (uint32_t row = 0; row < shape.rows; ++row) {
@@ -110,11 +126,40 @@ void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, S
     }
 }
 
+}  // namespace
+
+template <typename T>
+void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
+    check_sums<T>(LibraryContract::Sum, dst, src, shape, stride);
+    add_up_rows<T>(dst, src, shape, stride, scratch);
+}
+
 template <typename T>
 void mean_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     const LibraryCall call;
-    sum_rows<T>(dst, src, shape, stride, scratch);
+    check_sums<T>(LibraryContract::Mean, dst, src, shape, stride);
+    add_up_rows<T>(dst, src, shape, stride, scratch);
     with_scalar<Op::Muls, T>({dst}, {dst}, static_cast<T>(1.0f / static_cast<float>(shape.columns)), Shape::first(shape.rows));
+}
+
+// In float: the temporary buffer holds a converted row and its sums.
+void mean_rows_in_float(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
+    check_sums<half>(LibraryContract::Mean, dst, src, shape, stride);
+    constexpr uint32_t block_elems = kUbBlockBytes / sizeof(float), lanes = kRepeatBytes / sizeof(float);
+    const uint64_t row_bytes = uint64_t{stride} * sizeof(float), sums = (shape.columns + lanes - 1) / lanes;
+    const uint64_t results = (uint64_t{shape.rows} + block_elems - 1) / block_elems * kUbBlockBytes;
+    const uint64_t needed = row_bytes + (sums + block_elems - 1) / block_elems * kUbBlockBytes + results;
+    if (needed > scratch.bytes) too_little("Mean", scratch, needed);
+    uint8_t *const wide = scratch.base, *const means = wide + row_bytes;
+    const Scratch rest{means + results, static_cast<uint32_t>(scratch.bytes - row_bytes - results)};
+    for (uint32_t row = 0; row < shape.rows; ++row) {
+        cast<float, half>({wide}, {mutable_bytes(src) + uint64_t{row} * stride * sizeof(half)}, RoundMode::CAST_NONE, Shape::first(shape.columns));
+        add_up_rows<float>(means + row * sizeof(float), wide, {1, shape.columns}, stride, rest);
+    }
+    with_scalar<Op::Muls, float>({means}, {means}, 1.0f / static_cast<float>(shape.columns), Shape::first(shape.rows));
+    cast<half, float>({dst}, {means}, RoundMode::CAST_RINT, Shape::first(shape.rows));
 }
 
 template <typename T>

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 
+#include "asim/check/operand_overlap.h"
 #include "asim/semantics/steps.h"
 #include "math_sequences.h"
 
@@ -26,6 +27,10 @@ uint32_t math_native(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t
         return count;
     }
     const Pieces<T> pieces = divide<T>(Formula<F>::name, scratch, std::max(Formula<F>::pieces, 1u), count);
+    const uint64_t taken = uint64_t{Formula<F>::pieces} * std::min(pieces.elems, count) * sizeof(T);
+    for (const uint8_t *operand : {src, static_cast<const uint8_t *>(dst)}) {
+        check_beside_scratch(Formula<F>::contract, operand, uint64_t{count} * sizeof(T), scratch.base, taken);
+    }
     for (uint32_t done = 0; done < count; done += pieces.elems) {
         const Steps<T> steps(std::min(pieces.elems, count - done));
         Formula<F>::apply(steps, reinterpret_cast<T *>(dst) + done, reinterpret_cast<const T *>(src) + done, pieces, parameter);
@@ -62,6 +67,7 @@ uint32_t math_formula(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_
 // The values of the formula by the instructions of the published library, where those are other ones.
 template <Function F, typename T>
 void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+    check_contract(Formula<F>::contract, {dst, uint64_t{count} * sizeof(T)}, {{src, uint64_t{count} * sizeof(T)}});
     const Sequence sequence = published_sequence(F);
     if (sequence.steps == nullptr) {
         math_formula<F, T>(dst, src, scratch, count, parameter);
@@ -85,6 +91,7 @@ void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, flo
     template <>                                                                                                \
     struct Formula<Function::Name> {                                                                           \
         static constexpr const char *name = #Name;                                                             \
+        static constexpr LibraryContract contract = LibraryContract::Name;                                     \
         static constexpr uint32_t pieces = Pieces_;                                                            \
         static constexpr bool native = Native;                                                                 \
         static constexpr RoundMode narrowing = RoundMode::CAST_RINT;                                           \

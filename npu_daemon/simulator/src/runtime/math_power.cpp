@@ -131,6 +131,9 @@ void power_by_formula(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> expone
 template <typename T>
 void power(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch scratch, uint32_t count) {
     const LibraryCall call;
+    const uint64_t bytes = uint64_t{count} * sizeof(T);
+    check_contract(LibraryContract::Power, {dst, bytes},
+                   {{base.tensor, base.tensor == nullptr ? 0 : bytes}, {exponent.tensor, exponent.tensor == nullptr ? 0 : bytes}});
     if constexpr (std::is_same_v<T, int32_t>) {
         power_of_integers(dst, base, exponent, scratch, count);
     } else {

@@ -51,9 +51,24 @@ bool must_be_apart(Op op, const Operand &result, const Operand &operand) {
 
 bool has_gaps(const Operand &operand) { return (operand.stride & 0xffff) > 1; }
 
-}  // namespace
+bool share_bytes(const Operand &a, const Operand &b) {
+    return a.extent_bytes != 0 && b.extent_bytes != 0 && a.address < b.address + b.extent_bytes && b.address < a.address + a.extent_bytes;
+}
 
-void check_overlap(Op op, uint32_t repeats, std::initializer_list<Operand> operands) {
+// Results of another size than what they are computed of: each repeat adds its share of the result.
+void check_behind(Op op, uint32_t repeats, const Operand &result, const Operand &operand) {
+    const int64_t share = (int64_t{result.extent_bytes} + repeats - 1) / repeats;
+    const Rows written{static_cast<int64_t>(result.address), share, share}, read = rows_of(operand, repeats, kRepeatBytes);
+    for (int64_t repeat = 0; repeat < repeats; ++repeat) {
+        if (!reaches_later(written, read, repeat, repeats)) continue;
+        fault(FaultKind::RuntimeFault, info(op).name,
+              "dst overlaps src: repeat %lld writes what a later repeat reads, at unified buffer byte %lld; use another buffer, or begin "
+              "where src does",
+              static_cast<long long>(repeat), static_cast<long long>(written.begin + repeat * written.step));
+    }
+}
+
+void check_same(Op op, uint32_t repeats, std::initializer_list<Operand> operands) {
     const Operand &result = *operands.begin();
     uint32_t widest = 0;
     for (const Operand &operand : operands) widest = std::max(widest, operand.extent_bytes);
@@ -78,6 +93,95 @@ void check_overlap(Op op, uint32_t repeats, std::initializer_list<Operand> opera
                   index - 1, static_cast<long long>(repeat), static_cast<long long>(written.begin + repeat * written.step));
         }
     }
+}
+
+const char *role(size_t source, size_t sources) {
+    constexpr const char *kNames[] = {"src0", "src1", "src2", "src3"};
+    return sources == 1 ? "src" : kNames[source < 4 ? source : 3];
+}
+
+}  // namespace
+
+void check_overlap(Op op, uint32_t repeats, std::initializer_list<Operand> operands) {
+    const OverlapRule rule = info(op).overlap;
+    if (rule == OverlapRule::Free || operands.size() < 2) return;
+    if (rule == OverlapRule::Same) return check_same(op, repeats, operands);
+    const Operand &result = *operands.begin();
+    for (size_t index = 1; index < operands.size(); ++index) {
+        const Operand &operand = operands.begin()[index];
+        if (!share_bytes(result, operand)) continue;
+        if (rule == OverlapRule::Behind) {
+            check_behind(op, repeats, result, operand);
+            continue;
+        }
+        fault(FaultKind::RuntimeFault, info(op).name,
+              "dst overlaps %s at unified buffer byte %llu: the page of this call forbids it, also where they are the same; use another buffer",
+              role(index - 1, operands.size() - 1), static_cast<unsigned long long>(std::max<uint64_t>(result.address, operand.address)));
+    }
+}
+
+namespace {
+
+struct Contract {
+    const char *call;
+    OverlapRule overlap;
+};
+
+constexpr Contract kContracts[] = {
+#define CONTRACT(name, call, overlap, page) {call, OverlapRule::overlap},
+#include "asim/check/contracts.def"
+};
+
+struct Bounds {
+    const char *call, *parameter;
+    int64_t least, most, multiple;
+};
+
+constexpr Bounds kRanges[] = {
+#define RANGE(name, call, parameter, least, most, multiple, page) {call, parameter, least, most, multiple},
+#include "asim/check/contracts.def"
+};
+
+}  // namespace
+
+void check_range(ParameterRange which, int64_t value) {
+    const Bounds &bounds = kRanges[static_cast<size_t>(which)];
+    if (value < bounds.least || value > bounds.most) {
+        fault(FaultKind::RuntimeFault, bounds.call, "%s is %lld, expected %lld to %lld", bounds.parameter, static_cast<long long>(value),
+              static_cast<long long>(bounds.least), static_cast<long long>(bounds.most));
+    }
+    if (value % bounds.multiple == 0) return;
+    fault(FaultKind::RuntimeFault, bounds.call, "%s is %lld, expected a multiple of %lld", bounds.parameter, static_cast<long long>(value),
+          static_cast<long long>(bounds.multiple));
+}
+
+void check_contract(LibraryContract call, Extent dst, std::initializer_list<Extent> sources) {
+    const Contract &contract = kContracts[static_cast<size_t>(call)];
+    if (contract.overlap == OverlapRule::Free) return;
+    const auto begin = reinterpret_cast<uintptr_t>(dst.base);
+    size_t index = 0;
+    for (const Extent &source : sources) {
+        const auto other = reinterpret_cast<uintptr_t>(source.base);
+        const size_t number = index++;
+        if (source.bytes == 0 || dst.bytes == 0 || begin >= other + source.bytes || other >= begin + dst.bytes) continue;
+        if (contract.overlap == OverlapRule::Same && begin == other) continue;
+        fault(FaultKind::RuntimeFault, contract.call,
+              contract.overlap == OverlapRule::Same ? "dst overlaps %s in part: they must begin at the same byte, or lie apart"
+                                                : "dst overlaps %s: the page of this call forbids it, also where they are the same; use another buffer",
+              role(number, sources.size()));
+    }
+}
+
+void check_beside_scratch(LibraryContract call, const void *operand, uint64_t bytes, const void *scratch, uint64_t scratch_bytes) {
+    const auto first = reinterpret_cast<uintptr_t>(operand), base = reinterpret_cast<uintptr_t>(scratch);
+    if (bytes == 0 || scratch_bytes == 0 || first >= base + scratch_bytes || base >= first + bytes) return;
+    fault(FaultKind::RuntimeFault, kContracts[static_cast<size_t>(call)].call,
+          "an operand overlaps the temporary buffer of %llu bytes, which this call forbids: use another buffer",
+          static_cast<unsigned long long>(scratch_bytes));
+}
+
+void check_operands(LibraryContract call, const void *dst, uint64_t dst_bytes, const void *src, uint64_t src_bytes) {
+    check_contract(call, {dst, dst_bytes}, {{src, src_bytes}});
 }
 
 }  // namespace asim

@@ -164,6 +164,12 @@ void compare_scalar(uint8_t *dst, Lanes src0, T scalar, CompareMode mode, uint32
     }
 }
 
+void compares_whole_repeats(uint32_t count, uint32_t lanes) {
+    if (count % lanes == 0) return;
+    warn(Warning::PartOfRepeat, "Compare", "compares %u of %u elements: only whole repeats of 256 bytes take part, and the bits of the rest are left as "
+         "they were; pad the operands to a multiple of %u elements", count / lanes * lanes, count, lanes);
+}
+
 template <typename T>
 void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, Shape shape) {
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));

@@ -41,6 +41,8 @@ void instantiate_elementwise() {
 #include "asim/trace/instructions.def"
 }
 
+template void shift_right_rounding<int16_t>(Lanes, Lanes, int16_t, Shape);
+template void shift_right_rounding<int32_t>(Lanes, Lanes, int32_t, Shape);
 template void axpy<half, half>(Lanes, Lanes, half, Shape);
 template void axpy<float, float>(Lanes, Lanes, float, Shape);
 template void axpy<float, half>(Lanes, Lanes, half, Shape);

@@ -1,6 +1,7 @@
 // Data movement inside the unified buffer: gathering, broadcasting and copying.
 #include "asim/semantics/gather.h"
 
+#include "asim/check/operand_overlap.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/registers.h"
 #include "asim/semantics/indexed_lanes.h"
@@ -147,6 +148,7 @@ uint64_t gather_mask(uint8_t *dst, Lanes src, GatherPattern pattern, uint32_t el
 
 template <typename Bits>
 void broadcast_blocks(Lanes dst, const uint8_t *src, uint32_t repeats) {
+    check_range(ParameterRange::BrcbBlockStride, dst.block_stride);
     const Shape shape = Shape::leading(lanes_per_repeat(sizeof(Bits)), repeats);
     const Operand out = vector_operand<Bits>(Op::Brcb, "dst", dst, shape, sizeof(Bits));
     const Operand in = range_operand(Op::Brcb, "src", src, uint64_t{repeats} * kBlocksPerRepeat * sizeof(Bits));

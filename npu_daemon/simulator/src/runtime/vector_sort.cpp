@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "asim/check/operand_overlap.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/kernel_memory.h"
@@ -23,13 +25,17 @@ T score_at(const uint8_t *record) {
     return value;
 }
 
+uint32_t queue_count(const MergeQueues &queues) { return static_cast<uint32_t>(__builtin_popcount(queues.valid)); }
+
 void check_queues(const MergeQueues &queues, uint32_t repeats) {
-    if (queues.count < 2 || queues.count > kMergeQueues) {
-        fault(FaultKind::RuntimeFault, "MrgSort", "validBit names %u queues: 0b11, 0b111 and 0b1111 are possible", queues.count);
+    if (queues.valid != 0b11 && queues.valid != 0b111 && queues.valid != 0b1111) {
+        fault(FaultKind::RuntimeFault, "MrgSort", "validBit is %u, expected 3, 7 or 15: the first two, three or four queues", queues.valid);
     }
+    check_range(ParameterRange::MergeRepeats, repeats);
+    for (uint32_t i = 0; i < queue_count(queues); ++i) check_range(ParameterRange::MergeLength, queues.length[i]);
     if (repeats <= 1) return;
-    bool regular = queues.count == kMergeQueues && !queues.stop_when_one_is_empty;
-    for (uint32_t i = 1; i < queues.count; ++i) {
+    bool regular = queue_count(queues) == kMergeQueues && !queues.stop_when_one_is_empty;
+    for (uint32_t i = 1; i < queue_count(queues); ++i) {
         regular = regular && queues.length[i] == queues.length[0] &&
                   queues.base[i] == queues.base[i - 1] + uint64_t{queues.length[0]} * kSortRecordBytes;
     }
@@ -46,7 +52,7 @@ uint32_t merge_once(uint8_t *dst, const MergeQueues &queues, uint64_t skip_bytes
     for (uint32_t total = 0;; ++total) {
         const uint8_t *best = nullptr;
         uint32_t from = 0;
-        for (uint32_t i = 0; i < queues.count; ++i) {
+        for (uint32_t i = 0; i < queue_count(queues); ++i) {
             if (merged[i] == queues.length[i]) {
                 if (queues.stop_when_one_is_empty && queues.length[i] > 0) return total;
                 continue;
@@ -66,7 +72,7 @@ uint32_t merge_once(uint8_t *dst, const MergeQueues &queues, uint64_t skip_bytes
 }  // namespace
 
 template <typename T>
-void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats) {
+void sort_repeats(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats) {
     check_units("Sort32", "repeatTime", repeats);
     const uint32_t elements = repeats * kSortedTogether;
     const Operand out = range_operand(Op::Sort32, "dst", dst, uint64_t{elements} * kSortRecordBytes);
@@ -89,16 +95,27 @@ void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_
     emit_vector(Op::Sort32, sizeof(T), repeats, {out, first, second});
 }
 
+template <typename T>
+void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats) {
+    check_range(ParameterRange::SortRepeats, repeats);
+    constexpr uint32_t kRecordsOfRepeat = kSortedTogether * kSortRecordBytes;
+    if (repeats == 0) return;
+    const uint64_t elements = uint64_t{repeats} * kSortedTogether;
+    check_ub_alignment("Sort32", "dst", checked_ub("Sort32", dst, elements * kSortRecordBytes), kRecordsOfRepeat);
+    check_ub_alignment("Sort32", "src0", checked_ub("Sort32", scores, elements * sizeof(T)), kSortedTogether * sizeof(T));
+    check_ub_alignment("Sort32", "src1", checked_ub("Sort32", indices, elements * sizeof(uint32_t)), kSortedTogether * sizeof(uint32_t));
+    sort_repeats<T>(dst, scores, indices, repeats);
+}
+
 namespace {
 
 // Merges queues into one; `merged` tells how many records were taken from each, as does a register if there is one in `left_in`.
 template <typename T>
 void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kMergeQueues], uint32_t repeats, uint16_t left_in = 0) {
     check_units("MrgSort", "repeatTime", repeats);
-    check_queues(queues, repeats);
     uint64_t records = 0;
     Operand in[kMergeQueues] = {};
-    for (uint32_t i = 0; i < queues.count; ++i) {
+    for (uint32_t i = 0; i < queue_count(queues); ++i) {
         records += queues.length[i];
         in[i] = range_operand(Op::MrgSort, "src", queues.base[i], uint64_t{queues.length[i]} * repeats * kSortRecordBytes,
                               kSortRecordBytes);
@@ -119,6 +136,7 @@ void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kM
 template <typename T>
 void merge_sort(uint8_t *dst, MergeQueues queues, uint32_t *taken, uint32_t repeats) {
     uint32_t merged[kMergeQueues] = {};
+    check_queues(queues, repeats);
     merge_queues<T>(dst, queues, merged, repeats, taken == nullptr ? leaves_in(VectorRegister::MergeCounts) : uint16_t{0});
     if (taken == nullptr) {
         std::copy_n(merged, kMergeQueues, vector_registers().merged);
@@ -135,11 +153,13 @@ namespace {
 template <typename T>
 void merge_runs(uint8_t *to, uint8_t *from, uint32_t run, uint32_t left) {
     MergeQueues queues;
-    for (queues.count = 0; queues.count < kMergeQueues && queues.count * run < left; ++queues.count) {
-        queues.base[queues.count] = from + uint64_t{queues.count} * run * kSortRecordBytes;
-        queues.length[queues.count] = static_cast<uint16_t>(std::min(run, left - queues.count * run));
+    uint32_t count = 0;
+    for (; count < kMergeQueues && count * run < left; ++count) {
+        queues.base[count] = from + uint64_t{count} * run * kSortRecordBytes;
+        queues.length[count] = static_cast<uint16_t>(std::min(run, left - count * run));
     }
-    if (queues.count > 1) {
+    queues.valid = (1u << count) - 1;
+    if (count > 1) {
         uint32_t taken[kMergeQueues];
         return merge_queues<T>(to, queues, taken, 1);
     }
@@ -152,7 +172,13 @@ void merge_runs(uint8_t *to, uint8_t *from, uint32_t run, uint32_t left) {
 template <typename T>
 void sort_all(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint8_t *other, uint32_t repeats, bool whole) {
     const LibraryCall call;
-    sort32<T>(dst, scores, indices, repeats);
+    check_units("Sort32", "repeatTime", repeats);
+    const uint64_t elements = uint64_t{repeats} * kSortedTogether, records = elements * kSortRecordBytes;
+    check_contract(LibraryContract::Sort, {dst, records}, {{scores, elements * sizeof(T)}, {indices, elements * sizeof(uint32_t)}});
+    for (const auto &[operand, bytes] : {std::pair{static_cast<const uint8_t *>(dst), records}, {scores, elements * sizeof(T)}, {indices, elements * sizeof(uint32_t)}}) {
+        if (whole) check_beside_scratch(LibraryContract::Sort, operand, bytes, other, records);
+    }
+    sort_repeats<T>(dst, scores, indices, repeats);
     if (!whole) return;
     const uint32_t total = repeats * kSortedTogether;
     uint8_t *from = dst, *to = other;
@@ -167,6 +193,8 @@ void sort_all(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint8
     if (from != dst) copy_ub_to_ub(dst, from, 1, bytes, bytes, bytes);
 }
 
+template void sort_repeats<half>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
+template void sort_repeats<float>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
 template void sort32<half>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
 template void sort32<float>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
 template void sort_all<half>(uint8_t *, const uint8_t *, const uint8_t *, uint8_t *, uint32_t, bool);

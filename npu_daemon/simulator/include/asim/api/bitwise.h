@@ -13,6 +13,9 @@ __aicore__ inline void Xor(const LocalTensor<T> &dst, const LocalTensor<T> &src0
     const LocalTensor<T> either = sharedTmpBuffer.template ReinterpretCast<T>();
     constexpr uint32_t block = asim::kUbBlockBytes;     // elements
     asim::check_scratch(asim::ComposedCall::Xor, scratch_of(sharedTmpBuffer), block * sizeof(T));
+    for (const LocalTensor<T> &src : {src0, src1}) {
+        asim::check_operands(asim::LibraryContract::Xor, dst.bytes(), uint64_t{calCount} * sizeof(T), src.bytes(), uint64_t{calCount} * sizeof(T));
+    }
     const uint32_t step = either.GetSize() / block * block;
     for (uint32_t done = 0; done < calCount; done += step) {
         const auto count = static_cast<int32_t>(calCount - done < step ? calCount - done : step);

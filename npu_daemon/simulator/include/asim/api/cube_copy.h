@@ -22,6 +22,22 @@ struct Nd2NzParams {
     uint16_t dstNzMatrixStride = 0;     // elements
 };
 
+struct Nz2NdParamsFull {
+    Nz2NdParamsFull() = default;
+    Nz2NdParamsFull(uint16_t matrices, uint16_t rows, uint16_t columns, uint16_t source_matrix_stride, uint16_t source_stride,
+                    uint16_t target_row, uint16_t target_matrix_stride)
+        : ndNum(matrices), nValue(rows), dValue(columns), srcNdMatrixStride(source_matrix_stride), srcNStride(source_stride),
+          dstDStride(target_row), dstNdMatrixStride(target_matrix_stride) {}
+
+    uint16_t ndNum = 0;
+    uint16_t nValue = 0;
+    uint16_t dValue = 0;
+    uint16_t srcNdMatrixStride = 0;     // 256 elements
+    uint16_t srcNStride = 0;            // 16 elements
+    uint16_t dstDStride = 0;            // elements
+    uint16_t dstNdMatrixStride = 0;     // elements
+};
+
 template <typename T>
 struct InitConstValueParams {
     InitConstValueParams() = default;
@@ -49,6 +65,22 @@ __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T>
     shape.element_bytes = sizeof(T);
     shape.bypass_l2 = src.reads_bypass_l2();
     asim::copy_nd_to_nz(dst.bytes(), src.bytes(), shape);
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const Nz2NdParamsFull &params) {
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "DataCopy with Nz2NdParamsFull takes elements of 16 or 32 bits");
+    asim::Nz2NdShape shape;
+    shape.matrices = params.ndNum;
+    shape.rows = params.nValue;
+    shape.columns = params.dValue;
+    shape.matrix_stride_fractals = params.srcNdMatrixStride;
+    shape.column_stride_rows = params.srcNStride;
+    shape.row_stride_elems = params.dstDStride;
+    shape.target_stride_elems = params.dstNdMatrixStride;
+    shape.element_bytes = sizeof(T);
+    shape.bypass_l2 = dst.writes_bypass_l2();
+    asim::copy_nz_to_nd(dst.bytes(), src.bytes(), shape, atomic_type<T>());
 }
 
 // From L1 to the bias table, whose elements may be wider than those of the source.

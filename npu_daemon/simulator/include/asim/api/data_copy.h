@@ -232,20 +232,31 @@ __aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor
 }
 
 template <typename T>
+constexpr void require_atomic_type() {
+    static_assert(asim::contains<T, asim::TypeList<int8_t, int16_t, half, bfloat16_t, int32_t, float>>::value,
+                  "copies accumulate int8_t, int16_t, half, bfloat16_t, int32_t or float on Atlas A2");
+}
+
+template <typename T>
 __aicore__ inline void SetAtomicAdd() {
+    require_atomic_type<T>();
     asim::set_atomic(asim::AtomicMode::Add);
 }
 template <typename T>
 __aicore__ inline void SetAtomicMax() {
+    require_atomic_type<T>();
     asim::set_atomic(asim::AtomicMode::Max);
 }
 template <typename T>
 __aicore__ inline void SetAtomicMin() {
+    require_atomic_type<T>();
     asim::set_atomic(asim::AtomicMode::Min);
 }
 // The type of accumulations is that of the tensors.
 template <typename T>
-__aicore__ inline void SetAtomicType() {}
+__aicore__ inline void SetAtomicType() {
+    require_atomic_type<T>();
+}
 __aicore__ inline void DisableDmaAtomic() { asim::set_atomic(asim::AtomicMode::None); }
 __aicore__ inline void SetAtomicNone() { asim::set_atomic(asim::AtomicMode::None); }
 

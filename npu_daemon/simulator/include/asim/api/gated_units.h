@@ -8,6 +8,7 @@ namespace composed_calls {
 // Of half operands: the gate, the result, and the other source where it has a place of its own.
 struct SwishGate {
     static constexpr ComposedCall call = ComposedCall::SwiGLU;
+    static constexpr asim::LibraryContract contract = asim::LibraryContract::SwiGLU;
     static constexpr uint32_t pieces = 3;
     float beta;
 
@@ -22,6 +23,7 @@ struct SwishGate {
 // x / (1 + e^(-0.0713548 x (x^2 + 22.36386))): Gelu by tanh.
 struct GeGLUGate {
     static constexpr ComposedCall call = ComposedCall::GeGLU;
+    static constexpr asim::LibraryContract contract = asim::LibraryContract::GeGLU;
     static constexpr uint32_t pieces = 2;
 
     void operator()(const Steps<float> &steps, const LocalTensor<float> &dst, const LocalTensor<float> &x) const {
@@ -37,6 +39,7 @@ struct GeGLUGate {
 
 struct ReGluGate {
     static constexpr ComposedCall call = ComposedCall::ReGlu;
+    static constexpr asim::LibraryContract contract = asim::LibraryContract::ReGlu;
     static constexpr uint32_t pieces = 3;
 
     void operator()(const Steps<float> &steps, const LocalTensor<float> &dst, const LocalTensor<float> &x) const {
@@ -72,8 +75,7 @@ void checked_gate(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const L
                   const LocalTensor<uint8_t> &scratch, uint32_t count, const Gate &gate) {
     asim::check_demand(Gate::call, Demand::AtMost, count, src0.GetSize());
     asim::check_demand(Gate::call, Demand::AtMost, count, src1.GetSize());
-    must_not_overlap(Gate::call, dst, count, src0, count);
-    must_not_overlap(Gate::call, dst, count, src1, count);
+    check_operands(Gate::contract, dst, count, scratch, src0, src1);
     gated(dst, src0, src1, scratch, count, gate);
 }
 

@@ -33,6 +33,19 @@ __aicore__ inline U ScalarCast(T value) {
     return asim::convert<roundMode, U>(value);
 }
 
+// Scalars: a float as bfloat16_t, the reverse, and the conversions of the table on the page.
+__aicore__ inline bfloat16_t Cast(const float &fVal) { return asim::convert<RoundMode::CAST_RINT, bfloat16_t>(fVal); }
+__aicore__ inline float Cast(const bfloat16_t &bVal) { return static_cast<float>(bVal); }
+template <typename T, typename U, RoundMode roundMode>
+__aicore__ inline U Cast(T valueIn) {
+    constexpr bool to_half = std::is_same_v<U, half> && roundMode == RoundMode::CAST_ODD;
+    constexpr bool to_int = std::is_same_v<U, int32_t> && (roundMode == RoundMode::CAST_ROUND || roundMode == RoundMode::CAST_CEIL ||
+                                                           roundMode == RoundMode::CAST_FLOOR || roundMode == RoundMode::CAST_RINT);
+    static_assert(std::is_same_v<T, float> && (to_half || to_int),
+                  "Cast of a scalar takes a float, to half with CAST_ODD or to int32_t with CAST_ROUND, CAST_CEIL, CAST_FLOOR or CAST_RINT");
+    return asim::convert<roundMode, U>(valueIn);
+}
+
 template <typename T, typename U = uint64_t>
 __aicore__ inline U GetScalarBitcodeValue(T value) {
     U bits = 0;

@@ -18,6 +18,7 @@
 #define ASIM_AICORE
 #endif
 #define __aicore__ ASIM_AICORE
+#define __aicore ASIM_AICORE        // in the place of [aicore], as long as that (kernel_build.py)
 #ifndef ASIM_KEEP_QUALIFIERS    // set to read a program for what its kernels say about themselves
 #define __global__
 #define __vector__ ASIM_AICORE

@@ -74,12 +74,16 @@ __aicore__ inline void Sum(const LocalTensor<T> &dst, const LocalTensor<T> &src,
     asim::sum_rows<T>(dst.bytes(), src.bytes(), {params.outter, params.n}, params.inner, asim::remaining_scratch());
 }
 
-// Sums scaled by 1 / n. Half sums are accumulated in half.
+// Sums scaled by 1 / n. Half sums are accumulated in half, or in float if that is accType.
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false, int32_t reduceDim = -1>
 __aicore__ inline void Mean(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                             const MeanParams &params) {
-    static_assert(std::is_same_v<T, accType>, "Mean is simulated with the element type as accumulator");
+    static_assert(std::is_same_v<T, accType> || (std::is_same_v<T, half> && std::is_same_v<accType, float>),
+                  "the accumulator of Mean is the element type, or float for half");
     require_math_type<T>();
+    if constexpr (!std::is_same_v<T, accType>) {
+        return asim::mean_rows_in_float(dst.bytes(), src.bytes(), {params.outter, params.n}, params.inner, scratch_of(sharedTmpBuffer));
+    }
     asim::mean_rows<T>(dst.bytes(), src.bytes(), {params.outter, params.n}, params.inner, scratch_of(sharedTmpBuffer));
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false, int32_t reduceDim = -1>

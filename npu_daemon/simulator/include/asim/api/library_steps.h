@@ -13,6 +13,7 @@ namespace composed_calls {
 
 using asim::ComposedCall;
 using asim::Demand;
+using asim::LibraryContract;
 using asim::Quantity;
 
 // Unified buffer that nothing of the kernel occupies.
@@ -27,12 +28,14 @@ asim::Scratch bytes_of(const LocalTensor<T> &tensor) {
     return {tensor.bytes(), tensor.GetSize() * static_cast<uint32_t>(sizeof(T))};
 }
 
-template <typename T, typename U>
-void must_not_overlap(ComposedCall call, const LocalTensor<T> &left, uint32_t left_elems, const LocalTensor<U> &right,
-                      uint32_t right_elems) {
-    const uint8_t *const left_end = left.bytes() + uint64_t{left_elems} * sizeof(T);
-    const uint8_t *const right_end = right.bytes() + uint64_t{right_elems} * sizeof(U);
-    asim::check_demand(call, Demand::Overlap, left.bytes() < right_end && right.bytes() < left_end, 0);
+// The first `count` elements of a result, of the sources and the temporary buffer lie as the row of the call has them.
+template <typename T, typename... Sources>
+void check_operands(LibraryContract call, const LocalTensor<T> &dst, uint32_t count, const LocalTensor<uint8_t> &scratch,
+                    const LocalTensor<Sources> &...sources) {
+    const uint64_t bytes = uint64_t{count} * sizeof(T);
+    (asim::check_operands(call, dst.bytes(), bytes, sources.bytes(), uint64_t{count} * sizeof(Sources)), ...);
+    asim::check_beside_scratch(call, dst.bytes(), bytes, scratch.bytes(), scratch.GetSize());
+    (asim::check_beside_scratch(call, sources.bytes(), uint64_t{count} * sizeof(Sources), scratch.bytes(), scratch.GetSize()), ...);
 }
 
 template <typename T>

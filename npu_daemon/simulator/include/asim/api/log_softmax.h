@@ -87,7 +87,7 @@ __aicore__ inline void LogSoftMax(const LocalTensor<T> &dst, const LocalTensor<T
     require_math_type<T>();
     const SoftmaxRows rows = planned_rows(composed_calls::ComposedCall::LogSoftMax, tiling, softmaxShapeInfo);
     const uint32_t count = rows.shape.rows * rows.stride;
-    composed_calls::must_not_overlap(composed_calls::ComposedCall::LogSoftMax, dst, count, src, count);
+    composed_calls::check_operands(asim::LibraryContract::LogSoftMax, dst, count, sharedTmpBuffer, src);
     asim::log_softmax<T>(dst.bytes(), sum.bytes(), max.bytes(), src.bytes(), rows.shape, rows.stride, scratch_of(sharedTmpBuffer));
 }
 

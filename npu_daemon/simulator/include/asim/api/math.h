@@ -2,6 +2,7 @@
 #pragma once
 #include "asim/api/vector_compare.h"
 #include "asim/api/vector_elementwise.h"
+#include "asim/semantics/composed_call.h"
 #include "asim/semantics/math.h"
 
 namespace AscendC {
@@ -26,6 +27,11 @@ __aicore__ inline void apply_function(const LocalTensor<T> &dst, const LocalTens
                                       uint32_t count, float parameter = 1.0f) {
     require_math_type<T>();
     asim::math<F, T>(dst.bytes(), src.bytes(), scratch, count, parameter);
+}
+
+template <typename T>
+inline void check_in_and_out(asim::LibraryContract call, const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t count) {
+    asim::check_operands(call, dst.bytes(), uint64_t{count} * sizeof(T), src.bytes(), uint64_t{count} * sizeof(T));
 }
 
 #define ASIM_MATH(Name)                                                                                              \
@@ -82,10 +88,12 @@ ASIM_MATH(Digamma)
 
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void Log(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::Log, dst, src, calCount);
     Ln(dst, src, static_cast<int32_t>(calCount));
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void Log(const LocalTensor<T> &dst, const LocalTensor<T> &src) {
+    check_in_and_out(asim::LibraryContract::Log, dst, src, src.GetSize());
     Ln(dst, src, static_cast<int32_t>(src.GetSize()));
 }
 
@@ -95,6 +103,7 @@ __aicore__ inline void Swish(const LocalTensor<T> &dst, const LocalTensor<T> &sr
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void Silu(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint32_t dataSize) {
+    check_in_and_out(asim::LibraryContract::Silu, dst, src, dataSize);
     apply_function<asim::Function::Swish>(dst, src, asim::remaining_scratch(), dataSize);
 }
 
@@ -102,11 +111,13 @@ __aicore__ inline void Silu(const LocalTensor<T> &dst, const LocalTensor<T> &src
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 __aicore__ inline void Exp(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                            const uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::ExpPrecise, dst, src, calCount);
     if (taylorExpandLevel == 0) return Exp(dst, src, static_cast<int32_t>(calCount));
     apply_function<asim::Function::ExpPrecise>(dst, src, scratch_of(sharedTmpBuffer), calCount, taylorExpandLevel);
 }
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 __aicore__ inline void Exp(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::ExpPrecise, dst, src, calCount);
     if (taylorExpandLevel == 0) return Exp(dst, src, static_cast<int32_t>(calCount));
     apply_function<asim::Function::ExpPrecise>(dst, src, asim::remaining_scratch(), calCount, taylorExpandLevel);
 }
@@ -115,19 +126,23 @@ __aicore__ inline void Exp(const LocalTensor<T> &dst, const LocalTensor<T> &src,
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ClampMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &,
                                 const T scalar, const uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::ClampMax, dst, src, calCount);
     Mins(dst, src, scalar, static_cast<int32_t>(calCount));
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ClampMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T scalar, const uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::ClampMax, dst, src, calCount);
     Mins(dst, src, scalar, static_cast<int32_t>(calCount));
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ClampMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &,
                                 const T scalar, const uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::ClampMin, dst, src, calCount);
     Maxs(dst, src, scalar, static_cast<int32_t>(calCount));
 }
 template <typename T, bool isReuseSource = false>
 __aicore__ inline void ClampMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T scalar, const uint32_t calCount) {
+    check_in_and_out(asim::LibraryContract::ClampMin, dst, src, calCount);
     Maxs(dst, src, scalar, static_cast<int32_t>(calCount));
 }
 

@@ -103,6 +103,7 @@ __aicore__ inline void Normalize(const LocalTensor<T> &output, const LocalTensor
     const LocalTensor<float> base = sharedTmpBuffer.template ReinterpretCast<float>();
     const uint32_t row = para.rLengthWithPadding, factors = wide ? 0 : 2 * row;
     composed_calls::check_rows_of<T>(ComposedCall::Normalize, para.aLength, para.rLength, row);
+    composed_calls::check_operands(asim::LibraryContract::Normalize, output, para.aLength * row, sharedTmpBuffer, inputX);
     // The ones that the root is divided from are as many as there are rows.
     const uint64_t floats = 2ull * row + factors;
     asim::check_scratch(ComposedCall::Normalize, composed_calls::bytes_of(sharedTmpBuffer),
@@ -193,6 +194,7 @@ __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor
     using composed_calls::ComposedCall;
     const uint32_t row = para.rLengthWithPadding, rows = tiling.inputRoundSize / (row == 0 ? 1 : row);
     composed_calls::check_rows_of<T>(ComposedCall::LayerNorm, para.aLength, para.rLength, row);
+    composed_calls::check_operands(asim::LibraryContract::LayerNorm, output, para.aLength * row, sharedTmpBuffer, inputX);
     asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::Most, row, composed_calls::kMostFoldedColumns,
                        composed_calls::Quantity::RLengthWithPadding);
     asim::check_demand(ComposedCall::LayerNorm, composed_calls::Demand::Least, tiling.inputRoundSize, row,
@@ -256,6 +258,9 @@ __aicore__ inline void WelfordUpdate(const LocalTensor<U> &outputMean, const Loc
     using composed_calls::ComposedCall;
     constexpr uint32_t pieces = std::is_same_v<T, half> ? 3 : 2;
     composed_calls::check_update<T>(para);
+    for (const LocalTensor<U> &output : {outputMean, outputVariance}) {
+        composed_calls::check_operands(asim::LibraryContract::WelfordUpdate, output, para.abLength, sharedTmpBuffer, inputMean, inputVariance, inputX);
+    }
     const composed_calls::Pieces<float> piece = composed_calls::divide<float>(ComposedCall::WelfordUpdate, sharedTmpBuffer,
                                                                               pieces);
     if constexpr (config.isInplace) composed_calls::keep_rest(outputMean, outputVariance, inputMean, inputVariance, para);

@@ -38,6 +38,8 @@ asim::ScaledRows dequant_rows(const DequantParams &params) {
 template <typename D, typename S, DeQuantMode mode>
 void dequantize(const LocalTensor<D> &dst, const LocalTensor<int32_t> &src, const LocalTensor<S> &scales,
                 const DequantParams &params, asim::Scratch scratch) {
+    asim::check_operands(asim::LibraryContract::AscendDequant, dst.bytes(), uint64_t{params.m} * params.n * sizeof(D), src.bytes(),
+                         uint64_t{params.m} * params.n * sizeof(int32_t));
     static_assert(can_dequantize<D, S, false>, "AscendDequant does not take these types of result and scale");
     if (params.calCount > scales.GetSize()) asim::refuse(asim::Refusal::DequantScales, params.calCount, scales.GetSize());
     asim::dequantize<D>(dst.bytes(), src.bytes(), {scales.bytes(), factor_type<S>}, dequant_rows<D, mode>(params), scratch);
@@ -79,6 +81,7 @@ void dequantize_elements(const LocalTensor<D> &dst, const LocalTensor<int32_t> &
     if (columns == 0 || columns % 8 != 0 || src.GetSize() % columns != 0 || elements > src.GetSize()) {
         asim::refuse(asim::Refusal::DequantElements, elements, src.GetSize(), columns);
     }
+    asim::check_operands(asim::LibraryContract::AscendDequant, dst.bytes(), uint64_t{elements} * sizeof(D), src.bytes(), uint64_t{elements} * sizeof(int32_t));
     asim::dequantize<D>(dst.bytes(), src.bytes(), {scales.bytes(), factor_type<S>}, {columns, columns, elements}, scratch);
 }
 

@@ -103,6 +103,9 @@ void reduce_flags(const LocalTensor<T> &dst, const LocalTensor<T> &src, const Lo
                   const uint32_t shape[]) {
     static_assert(std::is_same_v<T, uint8_t> || std::is_same_v<T, float>, "ReduceAll and ReduceAny take uint8_t or float");
     asim::check_matrix(call, {shape[0], shape[1]});
+    constexpr bool rows_remain = std::is_same_v<pattern, Pattern::Reduce::AR>;
+    asim::check_operands(reduce_rows::contract_of(call), dst.bytes(), shape[rows_remain ? 0 : 1] * sizeof(T), src.bytes(),
+                         uint64_t{shape[0]} * shape[1] * sizeof(T));
     if constexpr (std::is_same_v<T, uint8_t>) reduce_bytes<type, call, pattern>(dst, src, scratch, shape);
     else reduce_rows::reduce<type, call, T, pattern>(dst, src, scratch, shape);
 }
@@ -133,6 +136,8 @@ __aicore__ inline void ReduceProd(const LocalTensor<T> &dst, const LocalTensor<T
                   "the pattern of a reduction is AscendC::Pattern::Reduce::AR or RA");
     asim::check_matrix(composed_calls::ComposedCall::ReduceProd, {srcShape[0], srcShape[1]});
     asim::check_demand(composed_calls::ComposedCall::ReduceProd, composed_calls::Demand::AboveZero, srcShape[0] * srcShape[1], 0);
+    asim::check_operands(asim::LibraryContract::ReduceProd, dst.bytes(), srcShape[rows_remain ? 0 : 1] * sizeof(T), src.bytes(),
+                         uint64_t{srcShape[0]} * srcShape[1] * sizeof(T));
     const LocalTensor<float> pieces = scratch.template ReinterpretCast<float>();
     if constexpr (rows_remain) composed_calls::products_of_rows(dst, src, pieces, srcShape[0], srcShape[1]);
     else composed_calls::products_of_columns(dst, src, pieces, srcShape[0], srcShape[1]);
@@ -150,6 +155,9 @@ __aicore__ inline void ReduceXorSum(const LocalTensor<T> &dst, const LocalTensor
     using composed_calls::ComposedCall;
     asim::check_demand(ComposedCall::ReduceXorSum, composed_calls::Demand::AtMost, calCount, src0.GetSize());
     asim::check_demand(ComposedCall::ReduceXorSum, composed_calls::Demand::AtMost, calCount, src1.GetSize());
+    for (const LocalTensor<T> &src : {src0, src1}) {
+        asim::check_operands(asim::LibraryContract::ReduceXorSum, dst.bytes(), sizeof(T), src.bytes(), uint64_t{calCount} * sizeof(T));
+    }
     const uint32_t elements = AlignUp(calCount, 32u);
     asim::check_scratch(ComposedCall::ReduceXorSum, composed_calls::bytes_of(sharedTmpBuffer),
                         elements * (sizeof(float) + 2 * sizeof(T)));

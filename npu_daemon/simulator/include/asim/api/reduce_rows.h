@@ -104,6 +104,17 @@ __aicore__ inline void across_rows(const LocalTensor<T> &dst, const LocalTensor<
     combine<type>(dst, scratch, scratch[row], columns);
 }
 
+constexpr asim::LibraryContract contract_of(asim::ComposedCall call) {
+    switch (call) {
+        case asim::ComposedCall::ReduceMax: return asim::LibraryContract::ReduceMax;
+        case asim::ComposedCall::ReduceMin: return asim::LibraryContract::ReduceMin;
+        case asim::ComposedCall::ReduceMean: return asim::LibraryContract::ReduceMean;
+        case asim::ComposedCall::ReduceAll: return asim::LibraryContract::ReduceAll;
+        case asim::ComposedCall::ReduceAny: return asim::LibraryContract::ReduceAny;
+        default: return asim::LibraryContract::ReduceSum;
+    }
+}
+
 // Rows begin at data blocks: Atlas A2 has no other form, whatever the last argument of the calls says.
 template <ReduceType type, asim::ComposedCall call, typename T, typename pattern>
 __aicore__ inline void reduce(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &scratch,
@@ -113,6 +124,7 @@ __aicore__ inline void reduce(const LocalTensor<T> &dst, const LocalTensor<T> &s
                   "the pattern of a reduction is AscendC::Pattern::Reduce::AR or RA");
     static_assert(type != ReduceType::SUM || std::is_same_v<T, float>, "sums by a pattern take float on Atlas A2");
     asim::check_matrix(call, {shape[0], shape[1]});
+    asim::check_operands(contract_of(call), dst.bytes(), shape[rows_remain ? 0 : 1] * sizeof(T), src.bytes(), uint64_t{shape[0]} * shape[1] * sizeof(T));
     const LocalTensor<T> pieces = scratch.template ReinterpretCast<T>();
     if constexpr (rows_remain) along_rows<type, call>(dst, src, pieces, shape[0], shape[1]);
     else across_rows<type, call>(dst, src, pieces, shape[0], shape[1]);

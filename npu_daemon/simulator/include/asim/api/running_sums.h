@@ -133,6 +133,7 @@ __aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src
                             const LocalTensor<uint8_t> &sharedTmpBuffer, const uint32_t calCount) {
     require_math_type<T>();
     require_math_type<U>();
+    composed_calls::check_operands(asim::LibraryContract::Axpy, dst, calCount, sharedTmpBuffer, src);
     if constexpr (std::is_same_v<U, float>) Axpy(dst, src, scalarValue, static_cast<int32_t>(calCount));
     else composed_calls::axpy_in_float(dst, src, static_cast<float>(scalarValue), sharedTmpBuffer, calCount);
 }
@@ -162,8 +163,7 @@ template <typename T>
 void remainders(const LocalTensor<T> &dst, const LocalTensor<T> &x, const LocalTensor<T> &y, const LocalTensor<uint8_t> &scratch,
                 uint32_t count) {
     require_math_type<T>();
-    must_not_overlap(ComposedCall::Fmod, dst, count, x, count);
-    must_not_overlap(ComposedCall::Fmod, dst, count, y, count);
+    check_operands(LibraryContract::Fmod, dst, count, scratch, x, y);
     if constexpr (std::is_same_v<T, float>) {
         remainder(dst, x, y, scratch, count);
     } else {

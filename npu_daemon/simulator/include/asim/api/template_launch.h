@@ -39,7 +39,7 @@ class asim_all_keys {
 template <template <uint64_t> class Instance, uint64_t... Keys>
 inline __attribute__((always_inline)) void asim_launch_template(std::integer_sequence<uint64_t, Keys...>, uint8_t *const *arguments, uint32_t count) {
     if constexpr (sizeof...(Keys) == 1) {
-        (Instance<Keys>::asim_run(arguments, count), ...);
+        (((void)tiling_key_is(Keys), Instance<Keys>::asim_run(arguments, count)), ...);
     } else {
         [[maybe_unused]] const bool ran[] = {false, tiling_key_is(Keys) && (Instance<Keys>::asim_run(arguments, count), true)...};
     }

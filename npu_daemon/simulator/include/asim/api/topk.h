@@ -30,6 +30,11 @@ struct TopKInfo {
 
 namespace composed_calls {
 
+template <typename T>
+void sort_in_library(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &indices, int32_t repeats) {
+    asim::sort_repeats<T>(dst.bytes(), src.bytes(), indices.bytes(), static_cast<uint32_t>(repeats));
+}
+
 constexpr uint32_t kSortedRun = 32;     // records that Sort32 leaves in order
 constexpr uint32_t kMergeWays = 4;
 
@@ -126,7 +131,7 @@ void top_of_row(const TopKOperands<T> &operands, const TopKInfo &info, uint32_t 
         Steps<T>(inner).muls(records.copies[1], source, T(-1));
         source = records.copies[1];
     }
-    Sort32<T>(records.copies[0], source, operands.source_indices.template ReinterpretCast<uint32_t>(),
+    sort_in_library<T>(records.copies[0], source, operands.source_indices.template ReinterpretCast<uint32_t>(),
               static_cast<int32_t>(inner / kSortedRun));
     PipeBarrier<PIPE_V>();
     records.mirror(records.copies[1], records.copies[0]);
@@ -164,7 +169,7 @@ void top_of_short_rows(const TopKOperands<T> &operands, const TopKInfo &info) {
         Steps<T>(records).muls(negated, source, T(-1));
         source = negated;
     }
-    Sort32<T>(sorted, source, operands.source_indices.template ReinterpretCast<uint32_t>(), static_cast<int32_t>(rows));
+    sort_in_library<T>(sorted, source, operands.source_indices.template ReinterpretCast<uint32_t>(), static_cast<int32_t>(rows));
     await<HardEvent::V_S>();
     constexpr uint32_t elems = record_elems<T>(1), words = record_elems<T>(kSortedRun) / (sizeof(Bits) * 8);
     select_records(masks, words, operands.k, elems, 0);
@@ -213,6 +218,8 @@ __aicore__ inline void TopK(const LocalTensor<T> &dstValueLocal, const LocalTens
     const uint64_t before_indices = uint64_t{records} * asim::kSortRecordBytes + negated + masks;
     composed_calls::check_topk<T>(tmpLocal, topKInfo, k, before_indices + (isInitIndex ? 0 : uint64_t{sources} * sizeof(int32_t)),
                                   small);
+    asim::check_operands(asim::LibraryContract::TopK, dstValueLocal.bytes(), uint64_t{rows} * static_cast<uint32_t>(k) * sizeof(T), srcLocal.bytes(),
+                         uint64_t{rows} * inner * sizeof(T));
     LocalTensor<int32_t> indices = srcIndexLocal;
     if constexpr (!isInitIndex) {
         indices = tmpLocal[static_cast<uint32_t>(before_indices)].template ReinterpretCast<int32_t>();

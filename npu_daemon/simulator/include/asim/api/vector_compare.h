@@ -34,6 +34,7 @@ template <typename T, typename U>
 __aicore__ inline void Compare(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                                CMPMODE cmpMode, uint32_t count) {
     require_comparable<T, U>();
+    asim::compares_whole_repeats(count, asim::lanes_per_repeat_of<T>);
     asim::compare<T>(dst.bytes(), asim::linear(src0), asim::linear(src1), cmpMode, whole_repeats<T>(count));
 }
 
@@ -59,6 +60,7 @@ template <typename T, typename U>
 __aicore__ inline void CompareScalar(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar,
                                      CMPMODE cmpMode, uint32_t count) {
     require_comparable<T, U>();
+    asim::compares_whole_repeats(count, asim::lanes_per_repeat_of<T>);
     asim::compare_scalar<T>(dst.bytes(), asim::linear(src0), src1Scalar, cmpMode, whole_repeats<T>(count));
 }
 

@@ -158,6 +158,21 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
 #undef ASIM_with_scalar
 #undef ASIM_fused
 
+// With roundEn, signed elements are rounded by the last bit that is shifted out.
+template <typename T, bool isSetMask = true, typename Mask>
+__aicore__ inline void ShiftRight(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, Mask mask, const uint8_t repeatTime,
+                                  const UnaryRepeatParams &params, bool roundEn) {
+    const asim::Shape shape = asim::mask_shape<T, isSetMask>(mask, repeatTime);
+    if constexpr (std::is_signed_v<T>) {
+        require_type<asim::Op::ShiftRight, T>();
+        if (roundEn) {
+            return asim::shift_right_rounding<T>(asim::strided(dst, params.dstBlkStride, params.dstRepStride),
+                                                 asim::strided(src, params.srcBlkStride, params.srcRepStride), scalar, shape);
+        }
+    }
+    scalar_repeated<asim::Op::ShiftRight>(dst, src, scalar, shape, params);
+}
+
 // dst = src * scalar + dst
 template <typename T, typename U>
 __aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &scalar, const int32_t &count) {

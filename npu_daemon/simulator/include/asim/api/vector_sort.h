@@ -52,7 +52,7 @@ asim::MergeQueues merge_queues(const MrgSortSrcList<T> &list, const uint16_t len
                                bool suspend) {
     asim::MergeQueues queues;
     const LocalTensor<T> *sources[] = {&list.src1, &list.src2, &list.src3, &list.src4};
-    queues.count = static_cast<uint32_t>(__builtin_popcount(valid));
+    queues.valid = valid;
     queues.stop_when_one_is_empty = suspend;
     for (uint32_t i = 0; i < asim::kMergeQueues; ++i) {
         queues.base[i] = sources[i]->bytes();

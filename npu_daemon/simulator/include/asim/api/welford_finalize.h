@@ -134,8 +134,9 @@ inline void finalize(const LocalTensor<float> &mean, const LocalTensor<float> &v
     if (!weights.counted && para.tailCountLength > 0) asim::check_demand(call, Demand::AboveZero, para.tailCount, 0,
                                                                          Quantity::TailCount);
     for (const LocalTensor<float> &dst : {mean, variance}) {
-        must_not_overlap(call, dst, kFloatsOfBlock, means, para.abLength);
-        must_not_overlap(call, dst, kFloatsOfBlock, variances, para.abLength);
+        for (const LocalTensor<float> &src : {means, variances}) {
+            asim::check_operands(asim::LibraryContract::WelfordFinalize, dst.bytes(), asim::kUbBlockBytes, src.bytes(), uint64_t{para.abLength} * sizeof(float));
+        }
     }
     const FinalizeScratch tmp = divide_for_finalize(scratch);
     sum_means(tmp, means, weights);

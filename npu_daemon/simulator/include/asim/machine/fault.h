@@ -10,8 +10,8 @@ enum class FaultKind : uint8_t { RuntimeFault, Unsupported, ResourceLimit };
     __attribute__((format(printf, 3, 4)));
 
 // What goes on all the same, and is told once a run.
-enum class Warning : uint8_t { BufferOverrun, BufferOverflow, ReadBehind, WriteBehind, Estimate };
-constexpr uint32_t kWarningCount = 5;
+enum class Warning : uint8_t { BufferOverrun, BufferOverflow, ReadBehind, WriteBehind, Estimate, PartOfRepeat };
+constexpr uint32_t kWarningCount = 6;
 
 // Says what to look at, with the call's place in the kernel. Nothing is said before tell_warnings.
 void warn(Warning what, const char *call, const char *format, ...) __attribute__((format(printf, 3, 4)));

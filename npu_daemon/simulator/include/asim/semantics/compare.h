@@ -21,6 +21,9 @@ ASIM_API void compare(uint8_t *dst, Lanes src0, Lanes src1, CompareMode mode, ui
 template <typename T>
 ASIM_API void compare_scalar(uint8_t *dst, Lanes src0, T scalar, CompareMode mode, uint32_t repeats);
 
+// Warns where `count` elements are no whole repeats: the rest is not compared, and keeps the bits that were there.
+ASIM_API void compares_whole_repeats(uint32_t count, uint32_t lanes);
+
 // One repeat, its bits left in the CMPMASK register.
 template <typename T>
 ASIM_API void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, Shape shape);

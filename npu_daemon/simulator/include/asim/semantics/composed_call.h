@@ -19,12 +19,31 @@ enum class ASIM_API_TYPE ComposedCall : uint8_t {
 #undef ASIM_NAME
 };
 
+// Library calls with a rule for results that lie over operands.
+enum class ASIM_API_TYPE LibraryContract : uint8_t {
+#define CONTRACT(name, call, overlap, page) name,
+#include "asim/check/contracts.def"
+};
+
+// Numbers that a page bounds.
+enum class ASIM_API_TYPE ParameterRange : uint8_t {
+#define RANGE(name, call, parameter, least, most, multiple, page) name,
+#include "asim/check/contracts.def"
+};
+
+// Faults where a number is not in its range.
+ASIM_API void check_range(ParameterRange which, int64_t value);
+
+// Faults where a result of a library call lies over a source, as its row forbids.
+ASIM_API void check_operands(LibraryContract call, const void *dst, uint64_t dst_bytes, const void *src, uint64_t src_bytes);
+// Faults where an operand of a library call lies in its temporary buffer.
+ASIM_API void check_beside_scratch(LibraryContract call, const void *operand, uint64_t bytes, const void *scratch, uint64_t scratch_bytes);
+
 // What a page demands of a number beside the operands.
 enum class ASIM_API_TYPE Demand : uint8_t {
     AtMost,             // elements to compute: at most as many as an operand has
     AboveZero,
     WholeBlocks,        // bytes of a row: a multiple of 32
-    Overlap,            // operands that must not share memory: value is 1 where they do
     Equal,
     Multiple,           // of the bound
     Most,               // at most the bound

@@ -26,7 +26,23 @@ struct Nd2NzShape {
     Flag bypass_l2 = false;
 };
 
+// To L1 on a cube core, to the unified buffer on a vector core.
 ASIM_API void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, Nd2NzShape shape);
+
+// Matrices of 16 elements wide columns in the unified buffer become rows in global memory.
+struct Nz2NdShape {
+    uint32_t matrices = 0;
+    uint32_t rows = 0;
+    uint32_t columns = 0;
+    uint32_t matrix_stride_fractals = 0;    // 256 elements each
+    uint32_t column_stride_rows = 0;        // 16 elements each
+    uint32_t row_stride_elems = 0;
+    uint32_t target_stride_elems = 0;       // between matrices in global memory
+    uint32_t element_bytes = 2;
+    Flag bypass_l2 = false;
+};
+
+ASIM_API void copy_nz_to_nd(uint8_t *gm, const uint8_t *ub, Nz2NdShape shape, uint32_t dtype_code);
 
 // `repeats` runs of `blocks` blocks of one value; a block has 32 B in L1 and 512 B in L0A and L0B.
 struct FillShape {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 
+#include "asim/check/operand_overlap.h"
 #include "asim/numeric/estimate.h"
 #include "asim/numeric/transcendental.h"
 #include "asim/semantics/lanes.h"
@@ -53,7 +54,21 @@ T product(T a, T b) {
 
 template <typename T>
 T shifted_left(T a, T bits) {
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << bits);
+    return static_cast<T>(static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(a)) << bits);
+}
+
+// Of signed elements arithmetic; all bits may be shifted out.
+template <typename T>
+T shifted_right(T a, T bits) {
+    return static_cast<T>(static_cast<int64_t>(a) >> bits);
+}
+
+template <Op O, typename T>
+void check_shift(T bits) {
+    constexpr bool left = O == Op::ShiftLeft, narrow = sizeof(T) == sizeof(uint16_t);
+    check_range(left ? narrow ? ParameterRange::ShiftLeftOf16 : ParameterRange::ShiftLeftOf32
+                     : narrow ? ParameterRange::ShiftRightOf16 : ParameterRange::ShiftRightOf32,
+                static_cast<int64_t>(bits));
 }
 
 // The larger and the smaller of two; `a` if it is NaN.
@@ -135,10 +150,22 @@ void binary(Lanes dst, Lanes src0, Lanes src1, Shape shape) {
 
 template <Op O, typename T>
 void with_scalar(Lanes dst, Lanes src, T scalar, Shape shape) {
+    if constexpr (O == Op::ShiftLeft || O == Op::ShiftRight) check_shift<O>(scalar);
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
     for_each_lane<T>(shape, RoundedOnce<WithScalar<O, T>>{{scalar}}, dst, source<T>(src));
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, in});
+}
+
+template <typename T>
+void shift_right_rounding(Lanes dst, Lanes src, T scalar, Shape shape) {
+    check_shift<Op::ShiftRight>(scalar);
+    const Operand out = vector_operand<T>(Op::ShiftRight, "dst", dst, shape, sizeof(T));
+    const Operand in = vector_operand<T>(Op::ShiftRight, "src", src, shape, sizeof(T));
+    const auto bits = static_cast<int64_t>(scalar);
+    for_each_lane<T>(shape, [bits](T &d, const T &x) { d = static_cast<T>((int64_t{x} >> bits) + (bits == 0 ? 0 : int64_t{x} >> (bits - 1) & 1)); },
+                     dst, source<T>(src));
+    emit_vector(Op::ShiftRight, sizeof(T), repeats_of(shape, sizeof(T)), {out, in});
 }
 
 template <typename D, typename S>

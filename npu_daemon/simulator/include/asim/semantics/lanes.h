@@ -104,7 +104,7 @@ constexpr Operand kNoOperand{0, static_cast<uint64_t>(Space::Ub), 0, 1u};
 
 inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::initializer_list<Operand> operands, uint16_t left_in = 0) {
     if (block().values_only > 0) return;
-    if (element_wise(op) && block().library_calls == 0) check_overlap(op, repeats, operands);
+    if (block().library_calls == 0) check_overlap(op, repeats, operands);
     Record record{};
     record.op = op;
     record.dtype_bytes = static_cast<uint8_t>(widest_bytes);

@@ -32,6 +32,9 @@ ASIM_API void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t 
 template <typename T>
 ASIM_API void mean_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
 
+// The same of half elements, added up in float.
+ASIM_API void mean_rows_in_float(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
+
 // dst[i][j] = (mask[i][j] == 0) == keep_where_zero ? src[i][j] : scalar; rows of bytes start `mask_columns` apart.
 template <typename T>
 ASIM_API void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape,

@@ -8,14 +8,19 @@ constexpr uint32_t kSortRecordBytes = 8;
 constexpr uint32_t kSortedTogether = 32;    // records that one repeat of Sort32 sorts
 constexpr uint32_t kMergeQueues = 4;
 
-// Each repeat sorts 32 scores with their indices; equal scores keep their order.
+// Each repeat sorts 32 scores with their indices; equal scores keep their order. Scores, indices and records begin where a repeat
+// of theirs would (page of Sort32, constraints).
 template <typename T>
 ASIM_API void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats);
+
+// The same inside library calls, whose pages ask for data blocks and no more.
+template <typename T>
+ASIM_API void sort_repeats(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats);
 
 struct MergeQueues {
     uint8_t *base[kMergeQueues] = {};
     uint16_t length[kMergeQueues] = {};     // records
-    uint32_t count = kMergeQueues;
+    uint32_t valid = 0b1111;                // a bit for each queue that takes part
     Flag stop_when_one_is_empty = false;
 };
 

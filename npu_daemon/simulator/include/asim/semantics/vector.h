@@ -97,6 +97,10 @@ ASIM_API void binary(Lanes dst, Lanes src0, Lanes src1, Shape shape);
 template <Op O, typename T>
 ASIM_API void with_scalar(Lanes dst, Lanes src, T scalar, Shape shape);
 
+// dst = src >> scalar, plus the last bit that is shifted out
+template <typename T>
+ASIM_API void shift_right_rounding(Lanes dst, Lanes src, T scalar, Shape shape);
+
 // dst = src * scalar + dst, widening from S to D.
 template <typename D, typename S>
 ASIM_API void axpy(Lanes dst, Lanes src, S scalar, Shape shape);

@@ -34,8 +34,10 @@ struct Chip {
     double scalar_load_cycles = 0;      // of the unified buffer, with the wait for its value
     double scalar_store_cycles = 0;     // to the unified buffer
     double scalar_queue_cycles = 0;     // a load or store of what a queue knows, by the library
-    double code_fetch_cycles = 0;       // of an instruction that is not in the instruction cache yet
-    double code_fetch_turn_cycles = 0;  // beside that, for each core that fetches the same instruction at the same time
+    double code_line_cycles = 0;        // of a line of code that is not in the instruction cache, once its unit is on its way
+    double code_unit_cycles = 0;        // of a unit of code that is not there: the round trip
+    double code_turn_cycles = 0;        // beside that, for each core that fetches the same unit at the same time
+    double icache_bytes = 0;            // instruction cache of a vector core
     double scalar_gm_miss_cycles = 0;    // of an access to a line of global memory that is not in the data cache
     double scalar_gm_stream_cycles = 0;  // the same where the line before is in it
     double issue_cycles = 0;
@@ -91,13 +93,16 @@ struct Chip {
     double cube_row_cycles = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
+    double l2_usable_share = 0;     // of its bytes, what one kernel's data keep
+    double l2_dirty_bytes = 0;      // results of other kernels in it, which are written to HBM as this one takes their lines
+    double launches = 0;            // of the same trace, one after another; the last one is priced
 
     // Shared by all cores, and computed from the figures above. What HBM would give to endless requests is more than what it
     // gives: all vector cores together get `hbm_gb_per_s` of it, each waiting its turn.
     double hbm_queue_bytes_per_cycle = 0;
     double hbm_shared_bytes_per_cycle = 0;
     double l2_shared_bytes_per_cycle = 0;
-    double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order; see when_started
+    double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order; Fetched, the last, is priced by lines
 
     double listed_repeat_cycles[kCostCount][kListedBytes] = {};     // what repeat_cycles returns, by cost group and element width
 
@@ -111,8 +116,6 @@ struct Chip {
     // Cycles from the start of an instruction to its results, beside its repeats.
     double start_cycles(Cost cost) const;
 
-    // The figures of a launch on so many cores, which fetch its code at the same time.
-    Chip when_started(size_t cores) const;
 };
 
 // Lines `name value`; throws std::runtime_error when a figure is missing, unknown or not positive.

@@ -61,6 +61,7 @@ struct Shared {
     BankConflicts &bank_conflicts;
     Coverage &coverage;
     Timeline &timeline;
+    uint32_t cores;     // of the launch that run at a time
 };
 
 class Core {
@@ -160,6 +161,7 @@ private:
     void end_block();
     void take_flag(const Entry &entry);
     double scalar_cycles(const ScalarCounts &counts) const;
+    double fetch_cycles(uint32_t instructions);
     InstructionTime vector_time(const Entry &entry);
     // Work of the scalar unit itself.
     void work(double cycles) {
@@ -211,7 +213,8 @@ private:
     VectorOrder vector_order_;
     ScalarOrder scalar_order_;
     bool orders_scalars_ = false;           // where the block has accesses that scalar_order_ is about
-    uint32_t paid_classes_ = kScalarClassCount;     // of scalar work: Fetched, the last, is paid by the core's first block alone
+    uint64_t fetched_ = 0;                  // instructions of the block that came for the first time
+    bool has_code_ = false;                 // in its instruction cache, from an earlier block
     double block_start_ = 0;
     DataCache data_cache_;
     CoreCounters counters_;             // of all but pipes

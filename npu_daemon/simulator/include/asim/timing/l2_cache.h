@@ -32,7 +32,7 @@ struct CachedLine {
 
 class L2Cache {
 public:
-    L2Cache(uint64_t capacity_bytes, uint64_t line_bytes);  // a line is a power of two
+    L2Cache(uint64_t capacity_bytes, uint64_t line_bytes, uint64_t dirty_bytes);  // a line is a power of two
 
     // What it holds, the least recently used line first; and an empty cache that takes it over.
     std::vector<CachedLine> contents() const;
@@ -67,6 +67,7 @@ private:
     uint32_t line_bits_;
     uint64_t capacity_lines_;
     uint64_t count_ = 0;
+    uint64_t dirty_of_others_;      // lines that other kernels left, the first to be replaced
     Table<Line> lines_;         // by tag; entry 0 is the list head: newer = oldest line, older = newest
 };
 

@@ -96,6 +96,8 @@ public:
     bool next() { return (current_ = cursor_.next()) != nullptr; }     // false at the end
     const Entry &current() const { return *current_; }                  // what next() went to
 
+    const ScalarCounts &scalar_counts() { return cursor_.site().scalar; }
+
     // The cycles of its scalar work, which `price` gives for the counts of a site: it is asked when they are new.
     template <typename Price>
     double scalar_cycles(Price price) {

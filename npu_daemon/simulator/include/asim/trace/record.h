@@ -13,14 +13,16 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, ALL };
 constexpr uint32_t kPipeCount = 7;
 
 enum class Cost : uint8_t {
-    None, Simple, HalfRate, Transcendental, Divide, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
+    None, Simple, HalfRate, Transcendental, Divide, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort,
+    Register    // moves of mask registers: one cycle (docs/hardware.md section 6)
 };
-constexpr uint32_t kCostCount = 10;
+constexpr uint32_t kCostCount = 11;
 
-enum class Operands : uint8_t { ElementWise, Other };
+// How a result may lie over an operand (instructions.def).
+enum class OverlapRule : uint8_t { Same, Behind, Apart, Free };
 
 enum class ASIM_API_TYPE Op : uint16_t {
-#define INSTRUCTION(name, pipe, cost, operands) name,
+#define INSTRUCTION(name, pipe, cost, overlap) name,
 #include "asim/trace/instructions.def"
     Count
 };
@@ -29,11 +31,11 @@ struct Instruction {
     const char *name;
     Pipe pipe;
     Cost cost;
-    Operands operands;
+    OverlapRule overlap;
 };
 
 constexpr Instruction kInstructions[] = {
-#define INSTRUCTION(name, pipe, cost, operands) {#name, Pipe::pipe, Cost::cost, Operands::operands},
+#define INSTRUCTION(name, pipe, cost, overlap) {#name, Pipe::pipe, Cost::cost, OverlapRule::overlap},
 #include "asim/trace/instructions.def"
 };
 

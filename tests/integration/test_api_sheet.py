@@ -31,7 +31,7 @@ OPERANDS = {
     "uint8_t": ("b0",),
 }
 # Of these prompts say nothing: they serve one purpose inside of others.
-UNTOLD = {"CopyUbToUb", "Cast64", "MrgSort", "SetCmpMask", "GetCmpMask"}
+UNTOLD = {"CopyUbToUb", "Cast64", "MrgSort"}
 
 
 @pytest.fixture(scope="module")

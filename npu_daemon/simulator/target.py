@@ -86,18 +86,13 @@ def _launch(chip: Chip, blocks: int) -> LaunchCost:
 
 
 def _empty_us(chip: Chip, blocks: int, *, cubes: int = 0, vectors: int = 0) -> float:
-    """Return what so many blocks take, each on so many cores of both kinds, which start together.
-
-    They fetch one unit of code, in turn.
-    """
+    """Return what so many blocks take, each on so many cores of both kinds, which start together."""
     cube_us, vector_us = _timing(chip, "launch_per_cube_us"), _timing(chip, "launch_per_block_us")
     head_us = _timing(chip, "launch_us") + blocks * max(cubes * cube_us, vectors * vector_us)
     cores = cubes + vectors
     fetch_us = blocks * cores * _timing(chip, "block_fetch_us")
     last_us = (blocks - 1) * cores * _timing(chip, "block_stagger_us") + fetch_us
-    turns_cycles = blocks * cores * _timing(chip, "code_turn_cycles")
-    code_us = (_timing(chip, "code_unit_cycles") + turns_cycles) / _timing(chip, "clock_mhz")
-    return round(head_us + last_us + code_us + _timing(chip, "block_start_us"), 2)
+    return round(head_us + last_us + _timing(chip, "block_start_us"), 2)
 
 
 def _vector_rates(chip: Chip) -> tuple[VectorRate, ...]:

@@ -28,6 +28,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.domain import domain_case, smallest_case
 from npu_daemon.case_data import CaseData
 from npu_daemon.case_runner import CaseRunner, PassedCase
+from npu_daemon.own_values import always_drawn
 from npu_daemon.processors import WhenIdle
 
 PICKED_SHARE = 1 / 8
@@ -73,7 +74,11 @@ class DomainRun:
             case: case of the request.
             launch: digest of what the tiling program hands on for it; see ``own_seed``.
         """
-        if case is self._smallest and self._data is None:
+        if case is not self._smallest or self._data is not None:
+            return
+        if self.case is self._smallest and not always_drawn(self._runner.spec, case):
+            self._data = self._beside.submit(self._runner.data, case)  # too dear to draw for each candidate
+        else:
             self._data = self._beside.submit(self._runner.own_data, self.case, launch)
 
     def note_build(self, case: Case, built: Built) -> None:
@@ -134,7 +139,7 @@ def _case_of_domain(spec: OpSpec, smallest: Case) -> Case:
     """Return the case that is drawn from the domain, or ``smallest`` itself where none can be.
 
     A domain is declared for the operator's smallest case. A request that leaves that out, or data that were
-    sent, get the smallest case of the request once more, at other addresses and with other values.
+    sent, get the smallest case of the request once more at other addresses, with other values if it is cheap.
     """
     declared = spec.folder and smallest_case(spec.cases).case_id == smallest.case_id
     return domain_case(spec, smallest) if declared else smallest

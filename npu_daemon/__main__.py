@@ -1,4 +1,4 @@
-"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | keygen | doctor``."""
+"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | tenants | keygen | doctor``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ascend_gym.core.codec import Kind
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.core.records import DaemonStatus
+from ascend_gym.core.records import DaemonStatus, TenantName, WorkerCount
 from npu_daemon.doctor import examine
 from npu_daemon.operator_link import ask_daemon
 from npu_daemon.serving import WorkerOptions, run_broker
@@ -206,7 +206,25 @@ def resize(
     daemon: Address = DEFAULT_ADDRESS,
 ) -> None:
     """Change the number of a daemon's workers; running jobs are not interrupted."""
-    _print(ask_daemon(daemon, Kind.RESIZE, workers))
+    _print(ask_daemon(daemon, Kind.RESIZE, WorkerCount(workers=workers)))
+
+
+@app.command()
+def tenants(
+    expel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TENANT",
+            help="Close its connections and end its jobs, uncharged; it may return once its key file is "
+            "written again or the daemon restarted.",
+        ),
+    ] = None,
+    daemon: Address = DEFAULT_ADDRESS,
+) -> None:
+    """Print the tenants of a daemon as JSON: jobs, charges and connections."""
+    kind, payload = (Kind.STATUS, None) if expel is None else (Kind.EXPEL, TenantName(tenant=expel))
+    status = ask_daemon(daemon, kind, payload)
+    typer.echo(json.dumps([each.model_dump() for each in status.tenants], indent=2))
 
 
 @app.command()

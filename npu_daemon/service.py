@@ -23,7 +23,7 @@ from npu_daemon.cache_folder import (
 )
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
-from npu_daemon.harness import harness_identity
+from npu_daemon.harness import harness_identity, harness_text
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
 from npu_daemon.own_files import OWN_FILES
 from npu_daemon.pipeline import evaluate, infra_error, invalid_request
@@ -94,7 +94,10 @@ class EvaluationService:
 
     def describe(self) -> DeviceInfo:
         """Return the device that measures."""
-        return self._backend.describe()
+        return self._with_harness(self._backend.describe())
+
+    def _with_harness(self, device: DeviceInfo) -> DeviceInfo:
+        return device.model_copy(update={"harness": harness_text()})
 
     def chips(self) -> tuple[str, ...]:
         """Return the supported chips."""
@@ -135,6 +138,8 @@ class EvaluationService:
         self._evaluations += 1
         if request.given is not None:
             result = noted(result)
+        if result.device is not None:
+            result = result.model_copy(update={"device": self._with_harness(result.device)})
         self._store.put(key, result, used)
         if result.latency_us is not None:
             self._store.note_latency(question, result.latency_us)

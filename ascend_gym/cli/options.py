@@ -66,6 +66,14 @@ ConventionOption = Annotated[
         help="What launches find in caches: nothing, what other kernels left, or their own.",
     ),
 ]
+AcrossVersions = Annotated[
+    bool,
+    typer.Option(
+        "--across-versions",
+        rich_help_panel=EVALUATION,
+        help="Go on with another simulator or harness than the run began with; the journal says where.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 

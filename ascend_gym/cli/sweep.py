@@ -22,6 +22,7 @@ from ascend_gym.cli.options import (
     LIMITS,
     MODEL,
     RUN,
+    AcrossVersions,
     Json,
     chips_beginning,
     console,
@@ -231,6 +232,7 @@ def sweep(
     estimate_from: EstimateFrom = None,
     logger: Loggers = None,
     resume: Resume = False,
+    across_versions: AcrossVersions = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -250,6 +252,7 @@ def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the arguments of the processes that execute runs."""
     given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words += ["--across-versions"] if options["across_versions"] else []
     return (*words, "--command", json.dumps(sys.argv))
 
 

@@ -91,6 +91,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--requests-per-minute", type=int)
     parser.add_argument("--tokens-per-minute", type=int)
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S)
+    parser.add_argument("--across-versions", action="store_true")
     parser.add_argument("--command", type=json.loads, help="what the sweep was begun with, a JSON list")
     return parser.parse_args()
 
@@ -108,6 +109,7 @@ def _run(arguments: argparse.Namespace, stream: _StepStream) -> SearchOutcome:
         in_flight=arguments.in_flight,
         on_event=stream,
         command=arguments.command,
+        across_versions=arguments.across_versions,
     )
     if outcome.stop_reason not in RESUMABLE or outcome.best_result is not None:
         write_candidate(outcome.best, folder / "best")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -227,7 +226,6 @@ def _dealer(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
         (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
     ):
         socket.setsockopt(option, value)
-    socket.setsockopt(zmq.IDENTITY, uuid.uuid4().bytes)
     return socket
 
 

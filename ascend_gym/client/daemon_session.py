@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable
 
@@ -94,6 +95,7 @@ class DaemonSession:
         self._finished: list[tuple[RemoteEvaluation, EvalResult]] = []
         self._asked = False
         self._submitted = 0
+        self._name = uuid.uuid4().hex  # by which the daemon knows it after a lost connection
         self._connections = 0
         self._busy_until_s = 0.0
         self._reminded_s = 0.0
@@ -129,7 +131,7 @@ class DaemonSession:
             InfrastructureError: the queue is full.
         """
         self._submitted += 1
-        request_id = evaluation.request_id = f"{self._submitted}"
+        request_id = evaluation.request_id = f"{self._name}.{self._submitted}"
         evaluation.session = self
         self._held[request_id] = evaluation
         self._waiting.append(request_id)

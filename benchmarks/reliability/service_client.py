@@ -14,7 +14,7 @@ from ascend_gym.core.records import EvalRequest, EvalResult, OpSpec, PhaseSecond
 from ascend_gym.core.status import Status
 from ascend_gym.suite.loader import load_operator
 
-IDENTITY = b"chaos-client"
+NAME = "chaos-client"
 WINDOW = 100
 RESEND_MS = 2_000
 OPERATOR = {
@@ -98,7 +98,6 @@ class Client:
         self._sent: set[int] = set()
         self._log = path.open("a")
         self._socket = zmq.Context.instance().socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IDENTITY, IDENTITY)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.connect(address)
 
@@ -117,12 +116,12 @@ class Client:
     def _submit(self, job: int) -> None:
         if job not in self._sent:
             self._sent.add(job)
-            name = f"{job}.{self._attempts[job]}"
+            name = f"{NAME}.{job}-{self._attempts[job]}"
             message = WireMessage(Kind.SUBMIT, name, payload=request(self._spec, job))
             self._socket.send_multipart(encode(message))
 
     def _take(self, name: str, result: EvalResult) -> None:
-        job, attempt = (int(part) for part in name.split("."))
+        job, attempt = (int(part) for part in name.rpartition(".")[2].split("-"))
         if job not in self._missing or attempt != self._attempts[job]:
             return
         if result.status is Status.INFRA_ERROR:

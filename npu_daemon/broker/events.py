@@ -140,6 +140,13 @@ class Resize:
 
 
 @dataclass(frozen=True)
+class Expel:
+    """End all jobs of a tenant, unanswered; its clients have a name that begins with ``prefix``."""
+
+    prefix: bytes
+
+
+@dataclass(frozen=True)
 class Drain:
     """Finish running jobs, refuse everything else, then stop."""
 
@@ -158,6 +165,7 @@ Event: TypeAlias = (
     | WorkerResult
     | Tick
     | Resize
+    | Expel
     | Drain
 )
 

@@ -27,6 +27,7 @@ from npu_daemon.broker.events import (
     Drain,
     DropJob,
     Event,
+    Expel,
     Name,
     OfLease,
     Ping,
@@ -203,6 +204,12 @@ class BrokerState:
         self.workforce.wanted = event.workers
         return [] if self.draining else self.workforce.start_missing()
 
+    def _expel(self, event: Expel, now_s: float) -> list[Action]:
+        names = [name for name in self.book.job_ids if name.client.startswith(event.prefix)]
+        for client in [client for client in self.absent if client.startswith(event.prefix)]:
+            del self.absent[client]
+        return [action for name in names for action in self._withdraw(name, now_s)]
+
     # --- time and the end ---
 
     def _tick(self, event: Tick, now_s: float) -> list[Action]:
@@ -297,6 +304,7 @@ _HANDLERS: dict[type[Event], Callable[[BrokerState, Any, float], list[Action]]] 
     WorkerResult: BrokerState._worker_result,
     WorkerGone: BrokerState._worker_gone,
     Resize: BrokerState._resize,
+    Expel: BrokerState._expel,
     Tick: BrokerState._tick,
     Drain: BrokerState._drain,
 }

@@ -23,7 +23,7 @@ from npu_daemon.doctor import examine
 from npu_daemon.operator_link import ask_daemon
 from npu_daemon.serving import WorkerOptions, run_broker
 from npu_daemon.settings import DEFAULT_ADDRESS, DaemonSettings, daemon_settings
-from npu_daemon.worker import Worker, die_with_parent
+from npu_daemon.worker import Worker
 
 EXIT_UNUSABLE = 1
 EXIT_MISUSE = 2
@@ -133,6 +133,9 @@ def serve(
     cache_limit_gib: Annotated[
         float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
     ] = None,
+    min_free_mib: Annotated[
+        float | None, typer.Option(help="Free room in MiB that evaluations want to begin; default 256.")
+    ] = None,
     recording: Recording = None,
     reference_folders: ReferenceFolders = None,
     reference_digests: ReferenceDigests = None,
@@ -170,7 +173,6 @@ def worker(
     connect: Annotated[str, typer.Option()],
     worker_id: Annotated[str, typer.Option()],
     scratch_folder: Annotated[Path, typer.Option()],
-    parent_pid: Annotated[int, typer.Option()],
     options: Annotated[str, typer.Option(help="JSON.")],
 ) -> None:
     """Serve one broker, which starts this command.
@@ -179,10 +181,8 @@ def worker(
         connect: the broker's address for workers.
         worker_id: id of this worker.
         scratch_folder: folder for temporary files.
-        parent_pid: process id of the broker; the worker ends with it.
         options: settings of the worker, as JSON.
     """
-    die_with_parent(parent_pid)
     tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
     service = WorkerOptions.model_validate_json(options).open_service(scratch_folder.parent)
     Worker(service, connect, worker_id).run()

@@ -42,6 +42,7 @@ from npu_daemon.broker.events import (
     Record,
     Reply,
     Resize,
+    Room,
     SendJob,
     Start,
     StartWorker,
@@ -130,6 +131,7 @@ class Broker:
                 self._feed(self._config.journal.load())
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
+            self._look_for_room()
             self._feed(Start())
             self._act()
             while self._stop is None:
@@ -159,6 +161,7 @@ class Broker:
             self._stop = Stop()
         if time.monotonic() - self._ticked_s >= TICK_MS / 1000:
             self._ticked_s = time.monotonic()
+            self._look_for_room()
             self._feed(Tick())
             self._forget_routes()
             for tenant in self._gatekeeper.lapsed() if self._gatekeeper else ():
@@ -189,6 +192,12 @@ class Broker:
             self._refuse(arrival.client, arrival.message.request_id, _NAMED_ITSELF)
             return
         self._from_client(arrival.tenant, arrival.client, arrival.message)
+
+    def _look_for_room(self) -> None:
+        problem = self._config.room_problem()
+        if bool(problem) != bool(self._state.no_room):
+            log.warning("%s", f"no evaluation begins: {problem}" if problem else "there is room again")
+        self._feed(Room(problem))
 
     def _forget_routes(self) -> None:
         if len(self._routes) > _KEPT_ROUTES:

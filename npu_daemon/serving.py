@@ -127,6 +127,7 @@ def run_broker(
         max_device_seconds=settings.max_device_seconds,
         min_free_bytes=int(settings.min_free_mib * 2**20),
         written_folders=(cache_dir,),
+        repairs=store.repairs,
         questions=questions,
     )
     with in_use(cache_dir):

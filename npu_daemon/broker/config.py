@@ -40,6 +40,7 @@ class BrokerConfig:
         min_free_bytes: no evaluation begins while ``private_folder`` or one of ``written_folders`` has less
             room than this.
         written_folders: where else workers write.
+        repairs: returns how many damaged folders of the cache were made again, by its part.
         questions: status requests from other threads.
     """
 
@@ -57,6 +58,7 @@ class BrokerConfig:
     max_device_seconds: float | None = None
     min_free_bytes: int = 0
     written_folders: tuple[Path, ...] = ()
+    repairs: Callable[[], Mapping[str, int]] = dict
     questions: StatusQuestions = field(default_factory=StatusQuestions)
 
     def room_problem(self) -> str:

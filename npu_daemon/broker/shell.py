@@ -352,7 +352,13 @@ class Broker:
 
     def _status(self) -> DaemonStatus:
         up_s = time.monotonic() - self._started_s
-        return status_of(self._state, self.address, up_s, self._connections.count())
+        status = status_of(self._state, self.address, up_s, self._connections.count())
+        try:
+            repairs = {f"repaired_{part}": count for part, count in self._config.repairs().items()}
+        except sqlite3.Error as error:
+            log.warning("the result store cannot be read: %s", error)
+            return status
+        return status.model_copy(update={"counts": {**status.counts, **repairs}})
 
     def _refuse(self, client: bytes, request_id: str, reason: str) -> None:
         complaint = Diagnostic(phase=Phase.REQUEST, message=reason)

@@ -22,6 +22,8 @@ from ascend_gym.cli.options import (
     LIMITS,
     MODEL,
     RUN,
+    AcrossVersions,
+    ConnectTimeout,
     Json,
     chips_beginning,
     console,
@@ -219,6 +221,7 @@ def sweep(
     out: Out = RUNS / "sweep",
     ray_address: RayAddress = NO_RAY,
     daemon: Daemons = None,
+    connect_timeout: ConnectTimeout = None,
     local_daemons: LocalDaemons = 0,
     workers: Workers = 0,
     runs_per_daemon: RunsPerDaemon = 2,
@@ -231,6 +234,7 @@ def sweep(
     estimate_from: EstimateFrom = None,
     logger: Loggers = None,
     resume: Resume = False,
+    across_versions: AcrossVersions = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -250,6 +254,7 @@ def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the arguments of the processes that execute runs."""
     given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words += ["--across-versions"] if options["across_versions"] else []
     return (*words, "--command", json.dumps(sys.argv))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import stat
@@ -45,9 +46,9 @@ class GuardedServer:
         if self.gatekeeper.socket in ready:
             self.gatekeeper.answer()
         return [
-            (peer, tenant, message)
-            for peer, tenant, message in arrived(self.router, guarded=True)
-            if isinstance(message, WireMessage)
+            (each.peer, each.tenant, each.message)
+            for each in arrived(self.router, guarded=True)
+            if isinstance(each.message, WireMessage)
         ]
 
 
@@ -133,6 +134,23 @@ def test_a_client_without_keys_gets_nothing_through(server: GuardedServer) -> No
     link.close()
 
 
+def test_an_expelled_client_is_let_in_again_when_its_key_is_written_again(
+    server: GuardedServer, keys: Path
+) -> None:
+    key = server.allowed / "alice.key"
+    key.write_bytes((keys / "client.key").read_bytes())
+    server.gatekeeper.expel("alice")
+    link = DaemonLink(server.address, connect_timeout_s=0.2)
+    link.send(WireMessage(Kind.DESCRIBE))
+    wait_until_told(server, link, "refuses the connection")
+    link.close()
+    os.utime(key, ns=(1, 1))
+    test_an_allowed_client_is_known_by_the_name_of_its_key(server, keys)
+    assert server.gatekeeper.lapsed() == []
+    key.unlink()
+    assert (server.gatekeeper.lapsed(), server.gatekeeper.lapsed()) == (["alice"], [])
+
+
 def test_bytes_that_are_no_handshake_are_harmless(server: GuardedServer, keys: Path) -> None:
     host, _, port = server.address.removeprefix("tcp://").rpartition(":")
     for data in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" + b"\x00" * 63, b"\x00" * 5000):
@@ -151,8 +169,8 @@ def test_a_frame_beyond_the_limit_ends_the_connection_before_it_is_read(tmp_path
                 dealer.connect(address)
                 dealer.send_multipart(frames)
                 assert bool(router.poll(1000 if len(frames) == 1 else DEADLINE_MS)) == (len(frames) > 1)
-        ((_, _, message),) = arrived(router)
-        assert message == WireMessage(Kind.DESCRIBE)
+        (arrival,) = arrived(router)
+        assert arrival.message == WireMessage(Kind.DESCRIBE)
         router.close(0)
 
 

@@ -167,6 +167,11 @@ class RunSettings(BaseModel):
         )
 
     @property
+    def asks_language_model(self) -> bool:
+        """Whether prompts are read by a language model, and not by the rules of the offline one."""
+        return self.model != OFFLINE_MODEL
+
+    @property
     def limits(self) -> Budget:
         """Budget of the run."""
         return Budget(self.budget, self.device_seconds, self.tokens, self.usd, self.builds)
@@ -286,6 +291,7 @@ def _iterate(setting: Setting) -> Strategy:
         islands=settings.islands,
         example=example_text(setting.spec, settings.examples),
         tools=settings.tools,
+        concise=settings.asks_language_model,
     )
 
 

@@ -15,7 +15,6 @@ from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
-from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.suite.loader import load_operator
@@ -94,7 +93,7 @@ def run_in_folder(
         MisuseError: the folder has the journal of another search, or a model or package is not available.
     """
     ledger = BudgetLedger(settings.limits)
-    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL)
+    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.asks_language_model)
     rules = SearchRules(settings.duplicates, protocol, settings.identity())
     factory = factory_of(settings.method)
     with (

@@ -45,6 +45,7 @@ from ascend_gym.core.result_records import (
     Phase,
     PhaseSeconds,
     Profile,
+    ScalarTimes,
     Stall,
     failed_result,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "Profile",
     "Record",
     "ScalarCost",
+    "ScalarTimes",
     "SourceFile",
     "Sources",
     "SpecialRows",

@@ -72,6 +72,8 @@ class ProblemKind(str, Enum):
     NO_CHANGE = "no_change"
     FORBIDDEN_EDIT = "forbidden_edit"
     INCOMPLETE = "incomplete"
+    UNKNOWN_BASE = "unknown_base"
+    REPEATED = "repeated"
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, s
     blocks = list(sections(answer))
     found = blocks or list(headed_texts(answer))
     chosen = [(block, _path_of(block, texts)) for block in found]
-    named = {_resolved(block.path, texts) for block, _ in chosen if block.path}
+    named = {known_path(block.path, texts) for block, _ in chosen if block.path}
     kept = [
         (block, path)
         for block, path in chosen
@@ -219,7 +221,7 @@ def _path_of(block: FencedSection, texts: Mapping[str, str]) -> str | None:
         named = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
         fitting = named[:1] or [path for path in texts if _applies(block, path, texts)]
         return fitting[0] if len(fitting) == 1 else block.last_path
-    hinted = _resolved(block.hint, texts) if block.hint else None
+    hinted = known_path(block.hint, texts) if block.hint else None
     whole = [path for path, text in texts.items() if stands_for(block.body, text)]
     return whole[0] if len(whole) == 1 and hinted in (None, whole[0]) else None
 
@@ -256,7 +258,7 @@ def _by_file(path: str, whole: str, texts: Mapping[str, str]) -> dict[str, str]:
     parts: dict[str, list[str]] = {path: []}
     for line in whole.split("\n"):
         named = None if line.strip() in known else header_path(line)
-        other = _resolved(named, texts) if named else None
+        other = known_path(named, texts) if named else None
         if other is not None and other not in parts:
             path = other
             parts[path] = [line] if line.lstrip().startswith("//") else []
@@ -296,15 +298,15 @@ def _known(wanted: str | None, texts: Mapping[str, str]) -> str:
             ProblemKind.NO_FILES,
             "expected '### FILE: <path>' before edits; these have no path, and fit no file, or several",
         )
-    path = _resolved(wanted, texts)
+    path = known_path(wanted, texts)
     if path is None:
         message = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
         raise _ProblemError(ProblemKind.UNKNOWN_PATH, message)
     return path
 
 
-def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
-    """Return the file that a path means: itself, or the only match.
+def known_path(wanted: str | None, texts: Mapping[str, str]) -> str | None:
+    """Return the file that a path of an answer means: itself, or the only match.
 
     Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
     name.

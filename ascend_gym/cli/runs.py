@@ -94,7 +94,7 @@ def run_in_folder(
     """
     ledger = BudgetLedger(settings.limits)
     protocol = MeasureProtocol(chip=settings.chip, stalls=settings.asks_language_model)
-    rules = SearchRules(settings.duplicates, protocol, settings.identity())
+    rules = SearchRules(settings.duplicates, protocol, settings.identity(), settings.stop_after)
     factory = factory_of(settings.method)
     with (
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,

@@ -299,7 +299,7 @@ class Iterate:
             package=__package__,
             best="none yet" if is_unwritten(self._spec, island.best) else f"{island.latency_us:.2f} us",
             measurement="As above." if as_above else describe_result(island.result),
-            sources=render_sources(island.best),
+            sources=render_sources(island.best, fold=self._concise),
             merge=merge,
             advice=_STUCK.format(count=island.in_vain) if stuck else _GO_ON,
             left=f"Evaluations left, with that of this answer: {left}.",

@@ -144,7 +144,7 @@ class JointRefinement:
             attempts=self._memory.describe(in_full=_IN_FULL),
             experience="\n".join(told) or "None that gained a tenth and says more than is said above.",
             measurement=describe_result(incumbent.result),
-            sources=render_sources(incumbent.candidate),
+            sources=render_sources(incumbent.candidate, fold=True),
             merge=told_merge(Version(incumbent.candidate, incumbent.result), self._memory.versions),
             place=place,
         )

@@ -285,7 +285,13 @@ def _best_of_n(setting: Setting) -> Strategy:
 
     settings = setting.settings
     example = example_text(setting.spec, settings.examples)
-    return BestOfN(setting.spec, setting.online, samples=settings.budget, example=example)
+    return BestOfN(
+        setting.spec,
+        setting.online,
+        samples=settings.budget,
+        example=example,
+        fold=settings.asks_language_model,
+    )
 
 
 def _iterate(setting: Setting) -> Strategy:

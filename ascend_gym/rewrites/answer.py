@@ -53,6 +53,7 @@ CODE_BEGINS = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}}|{_BEGINNINGS})", re.MULTIL
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
 _CONTEXT_LINES = (3, 8, 20)
 _SHOWN_CHARS = 200
+_LATEST_LINES = 40
 
 
 class ProblemKind(str, Enum):
@@ -125,7 +126,7 @@ def candidate_from_answer(
             answer = answer.replace(entity, meant)
     try:
         if ending is Ending.TOKEN_LIMIT:
-            raise _ProblemError(ProblemKind.TRUNCATED, "the answer was cut off at the token limit")
+            raise _ProblemError(ProblemKind.TRUNCATED, _cut_off(answer))
         return _applied(answer, base)
     except _ProblemError as error:
         if ending is Ending.REFUSED:
@@ -155,6 +156,20 @@ def render_edits(path: str, old: str, new: str) -> str:
         if texts[path] == new:
             return rendered
     return render_file(path, new)
+
+
+def _cut_off(answer: str) -> str:
+    """Return what to say of an answer that was cut off, which may have gone round in circles."""
+    lines = [line.strip() for line in answer.split("\n")[:-1] if line.strip()]
+    latest = lines[-_LATEST_LINES:]
+    if len(latest) == _LATEST_LINES and len(set(latest)) <= _LATEST_LINES // 8:
+        return (
+            "the answer repeated itself until it was cut off at the token limit "
+            f"({latest[-1][:_SHOWN_CHARS]!r}): write each line once, and give edits in place of whole files"
+        )
+    return (
+        "the answer was cut off at the token limit: give edits in place of whole files, or a shorter change"
+    )
 
 
 def _nothing_said(ending: Ending) -> ParseProblem:

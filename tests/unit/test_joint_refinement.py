@@ -19,8 +19,8 @@ READS = make_spec(tiling="int tiling = 0;\n", kernel="GET_TILING_DATA(t, tiling)
 class Writer:
     """Answers with the next latency of a list, of both sides; what is no number is said as it stands."""
 
-    def __init__(self, *latencies):
-        self.latencies, self.conversations = list(latencies), []
+    def __init__(self, *latencies, kernel=""):
+        self.latencies, self.kernel, self.conversations = list(latencies), kernel, []
 
     def complete(self, messages, *, seed, max_tokens, deadline_s):
         self.conversations.append(messages)
@@ -29,7 +29,8 @@ class Writer:
             return Completion(wanted, 10, 5, "writer")
         number = len(self.conversations)
         tiling = f"### FILE: op_host/toy.cpp\n```cpp\nint tiling = {number};\n```\n"
-        kernel = f"### FILE: op_kernel/toy.cpp\n```cpp\nint kernel = {number}; // latency: {wanted}\n```\n"
+        text = f"{self.kernel}int kernel = {number}; // latency: {wanted}\n"
+        kernel = f"### FILE: op_kernel/toy.cpp\n```cpp\n{text}```\n"
         return Completion(f"Because {number}.\n{tiling}{kernel}", 10, 5, "writer")
 
 
@@ -63,12 +64,12 @@ def test_a_step_is_one_question_and_may_change_both_sides(tmp_path):
 
 def test_answers_build_upon_attempts_and_repeat_none(tmp_path):
     repeated = (
-        "### FILE: op_host/toy.cpp\n```cpp\nint tiling = 1;\n```\n"
-        "### FILE: op_kernel/toy.cpp\n```cpp\nint kernel = 1; // latency: 90\n```\n"
+        "### FILE: op_host/toy.cpp\n```cpp\nint tiling = 2;\n```\n"
+        "### FILE: op_kernel/toy.cpp\n```cpp\nint kernel = 2; // latency: 120\n```\n"
     )
     model = Writer(90, 120, repeated, "TAKE: op_host/toy.cpp FROM attempt 2")
     outcome = _search(tmp_path, model, budget=3, refine_steps=3)
-    assert "this is attempt 1 once more" in model.conversations[3][-1].content
+    assert "this is attempt 2 once more" in model.conversations[3][-1].content
     last = outcome.history[-1].proposal.candidate
     assert (last.tiling_text, last.kernel_text) == ("int tiling = 2;\n", "int kernel = 1; // latency: 90\n")
 
@@ -77,7 +78,8 @@ def test_answers_build_upon_attempts_and_repeat_none(tmp_path):
 def test_tiling_is_searched_once_refinement_is_dry_and_there_is_something_to_tune(tmp_path, spec, tiled):
     assert reads_tiling_data(spec.baseline) == tiled
     nothing = "I know of nothing more to change."
-    model = Writer(90, nothing, nothing, *([nothing] * 2))
+    reading = "GET_TILING_DATA(t, tiling);\n" if tiled else ""
+    model = Writer(90, nothing, nothing, *([nothing] * 2), kernel=reading)
     outcome = _search(tmp_path, model, budget=4, spec=spec, refine_steps=3, rounds=1)
     assert [stage for stage, *_ in stages(outcome)] == ["joint", "joint", *["tiling"] * tiled]
 

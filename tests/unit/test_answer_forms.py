@@ -157,7 +157,8 @@ FORMS = {
     "thinking in another tag": (f"<thinking>\n```\nx\n```\n</thinking>\n### FILE: {K}\n{_fence(NEW)}", ONE),
     "reasoning that ends without a beginning": (f"So.</reasoning>### FILE: {K}\n{_fence(NEW)}", ONE),
     "a channel for what is said aloud": (
-        f"<|channel|>analysis<|message|>```\nx\n```<|end|><|channel|>final<|message|>### FILE: {K}\n{_fence(NEW)}",
+        "<|channel|>analysis<|message|>```\nx\n```<|end|><|channel|>final<|message|>"
+        f"### FILE: {K}\n{_fence(NEW)}",
         ONE,
     ),
     "marks of the end of a turn": (f"### FILE: {K}\n{_fence(NEW)}<|im_end|>\n<|endoftext|>\n", ONE),

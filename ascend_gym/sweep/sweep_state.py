@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.interrupts import interrupts_held_back, raise_if_interrupted
 from ascend_gym.sweep.executors import Executor
 from ascend_gym.sweep.jobs import CHILD_MODULE, RunEnd, RunEnding, RunTask, SweepJob, Update
@@ -228,7 +230,11 @@ class SweepLoop:
     _ended: deque[SweepJob] = field(init=False, default_factory=deque)
 
     def run(self) -> None:
-        """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results."""
+        """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results.
+
+        Where nothing can go on, because the cluster is gone or the disk is full, the runs that have not ended
+        end with the reason.
+        """
         try:
             while not self.state.done:
                 raise_if_interrupted()
@@ -238,6 +244,9 @@ class SweepLoop:
                 self._settle_one()
         except KeyboardInterrupt:
             self._stop()
+        except InfrastructureError as error:
+            self._ended.extend(each.job for each in self.state.running)
+            self.state.give_up(RunEnd(RunEnding.INFRASTRUCTURE, str(error)))
         finally:
             while self._ended:
                 self._settle_one()
@@ -267,8 +276,9 @@ class SweepLoop:
                 self.on_end(self._ended.popleft())
 
     def _stop(self) -> None:
-        self.executor.stop_all()
-        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-        while self.state.running and time.monotonic() < deadline_s:
-            self._take(_TICK_S)
+        with suppress(InfrastructureError):  # nobody is left to stop
+            self.executor.stop_all()
+            deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+            while self.state.running and time.monotonic() < deadline_s:
+                self._take(_TICK_S)
         self.state.give_up(INTERRUPTED)

@@ -76,6 +76,7 @@ def run_in_folder(
     in_flight: int = 1,
     on_event: Callable[[Step], None] | None = None,
     command: Sequence[str] | None = None,
+    across_versions: bool = False,
 ) -> SearchOutcome:
     """Execute or resume the search that ``settings`` describe, with its journal in ``folder``.
 
@@ -88,6 +89,7 @@ def run_in_folder(
         in_flight: maximum number of simultaneous evaluations.
         on_event: called with each step.
         command: command that repeats the run; by default this process's command line.
+        across_versions: whether to go on with another simulator or harness than the run began with.
 
     Raises:
         MisuseError: the folder has the journal of another search, or a model or package is not available.
@@ -98,7 +100,7 @@ def run_in_folder(
     factory = factory_of(settings.method)
     with (
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,
-        Journal(folder) as journal,
+        Journal(folder, across_versions=across_versions) as journal,
     ):
         _require_same_method(journal, rules)
         with opening as evaluator:

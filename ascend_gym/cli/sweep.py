@@ -23,6 +23,8 @@ from ascend_gym.cli.options import (
     LIMITS,
     MODEL,
     RUN,
+    AcrossVersions,
+    ConnectTimeout,
     Json,
     chips_beginning,
     console,
@@ -238,6 +240,7 @@ def sweep(
     out: Out = RUNS / "sweep",
     ray_address: RayAddress = NO_RAY,
     daemon: Daemons = None,
+    connect_timeout: ConnectTimeout = None,
     local_daemons: LocalDaemons = 0,
     workers: Workers = 0,
     runs_per_daemon: RunsPerDaemon = 2,
@@ -250,6 +253,7 @@ def sweep(
     estimate_from: EstimateFrom = None,
     logger: Loggers = None,
     resume: Resume = False,
+    across_versions: AcrossVersions = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -272,6 +276,7 @@ def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
     given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
     given |= {name: value for name, value in _account_of(options).items() if value is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words += ["--across-versions"] if options["across_versions"] else []
     return (*words, "--shared-rates", "--command", json.dumps(sys.argv))
 
 

@@ -5,7 +5,14 @@ results (``result_records``), chip facts (``target_records``), and what a daemon
 (``daemon_records``). Constructors enforce each record's invariants.
 """
 
-from ascend_gym.core.daemon_records import DaemonInfo, DaemonStatus, DeviceGrant, TenantStatus, WorkerCount
+from ascend_gym.core.daemon_records import (
+    DaemonInfo,
+    DaemonStatus,
+    DeviceGrant,
+    TenantName,
+    TenantStatus,
+    WorkerCount,
+)
 from ascend_gym.core.evaluation_records import (
     EvalRequest,
     GivenArray,
@@ -100,6 +107,7 @@ __all__ = [
     "SpecialRows",
     "Stall",
     "TargetSheet",
+    "TenantName",
     "TenantStatus",
     "TensorSpec",
     "Tolerance",

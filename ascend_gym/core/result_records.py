@@ -253,7 +253,12 @@ class PhaseSeconds(Record):
 class DeviceInfo(Record):
     """The device that measured a result, or that would.
 
-    ``target`` has the known facts about the chip; it is set in results if the backend has it.
+    Attributes:
+        toolchain_digest: identity of what builds, runs and prices; results do not depend on anything else of
+            the host.
+        harness: version of what draws inputs and judges outputs, with those of the packages that it computes
+            with; empty in results of earlier releases.
+        target: the known facts about the chip; set in results if the backend has them.
     """
 
     backend: str
@@ -261,6 +266,7 @@ class DeviceInfo(Record):
     toolchain_digest: str
     sandbox: str
     host: str
+    harness: str = Field(default="", exclude_if=lambda value: not value)
     target: TargetSheet | None = Field(default=None, exclude_if=lambda value: value is None)
 
 

@@ -217,7 +217,7 @@ class _Search:
 
     def run(self, in_flight: int) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
-        self._journal.header(self._spec, self._rules.record())
+        self._journal.header(self._spec, self._rules.record(), self._measured_by())
         if isinstance(self._strategy, BuildingStrategy):
             self._strategy.use_builder(self)
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
@@ -236,6 +236,16 @@ class _Search:
             return StopReason.STRATEGY_FINISHED, ""
         too_small = f"the budget covers no evaluation, which may cost up to {self._unit}: raise it"
         return StopReason.BUDGET_SPENT, "" if self._proposed > 1 else too_small
+
+    def _measured_by(self) -> dict[str, str]:
+        """Return everything but the settings that figures of this run depend on."""
+        device, protocol = self._evaluator.describe(), self._rules.protocol
+        return {
+            "chip": protocol.chip,
+            "convention": protocol.convention.value,
+            "harness": device.harness,
+            "toolchain": device.toolchain_digest,
+        }
 
     def close(self) -> str:
         """Cancel what was submitted and will not be observed, refund it, and close the strategy.

@@ -253,8 +253,7 @@ def _compiler() -> _Compiler:
         options = (*_OPTIONS, *_GCC_OPTIONS)
         return _Compiler((system,), options, headers=_precompiled((system, *options)))
     kept = cache_root() / "examples" / _LIBRARY_FOLDER
-    options = (*_OPTIONS, *_CLANG_OPTIONS)
-    return _Compiler((compiler_program(), "c++"), options, (compiler_folder(),), kept)
+    return _Compiler((compiler_program(), "c++"), (*_OPTIONS, *_CLANG_OPTIONS), (compiler_folder(),), kept)
 
 
 def _precompiled(command: tuple[str, ...]) -> tuple[Path, ...]:

@@ -250,8 +250,8 @@ def _compiler() -> _Compiler:
     """
     system = shutil.which("g++")
     if system is not None:
-        options = (*_OPTIONS, *_GCC_OPTIONS)
-        return _Compiler((system,), options, headers=_precompiled((system, *options)))
+        own = (*_OPTIONS, *_GCC_OPTIONS)
+        return _Compiler((system,), own, headers=_precompiled((system, *own)))
     kept = cache_root() / "examples" / _LIBRARY_FOLDER
     return _Compiler((compiler_program(), "c++"), (*_OPTIONS, *_CLANG_OPTIONS), (compiler_folder(),), kept)
 

@@ -211,7 +211,7 @@ def test_reward_may_be_a_function():
 def test_what_a_reward_function_returns_has_to_be_a_number(returned):
     env = _env(reward=lambda outcome: returned)
     env.reset()
-    with pytest.raises(MisuseError, match="the reward function returned .*: expected a finite number"):
+    with pytest.raises(MisuseError, match=r"the reward function returned .*: expected a finite number"):
         env.step(_kernel("// latency: 25"))
 
 

@@ -15,7 +15,6 @@ from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
-from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.suite.loader import load_operator
@@ -96,8 +95,8 @@ def run_in_folder(
         MisuseError: the folder has the journal of another search, or a model or package is not available.
     """
     ledger = BudgetLedger(settings.limits)
-    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL)
-    rules = SearchRules(settings.duplicates, protocol, settings.identity())
+    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.asks_language_model)
+    rules = SearchRules(settings.duplicates, protocol, settings.identity(), settings.stop_after)
     factory = factory_of(settings.method)
     with (
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,

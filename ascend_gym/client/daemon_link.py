@@ -66,7 +66,7 @@ class DaemonLink:
         self._spoken_to = False
         self._unanswered_since_s = time.monotonic()
         self._refused = False
-        keys = client_keys(address, keys_folder())
+        self._keys = keys = client_keys(address, keys_folder())
         self._context = zmq.Context()
         self._socket = _dealer(self._context)
         self._refusals = _REFUSED | (_HUNG_UP if keys is not None else 0)
@@ -173,11 +173,23 @@ class DaemonLink:
             return
         if self._refused:
             raise DaemonUnreachableError(
-                f"the daemon at {self.address} refuses the connection: it wants a key that it knows; put its "
-                f"public key as HOST.key and yours as client.key_secret into {keys_folder()} (see npu-daemon "
-                "keygen)"
+                f"the daemon at {self.address} refuses the connection: {self._advice_on_keys()}"
             )
         raise self.no_answer(self.patience_s)
+
+    def _advice_on_keys(self) -> str:
+        folder = keys_folder()
+        if self._keys is None:
+            return (
+                "it wants a key that it knows; put its public key as HOST.key and yours as client.key_secret "
+                f"into {folder} (see npu-daemon keygen)"
+            )
+        port = self.address.rpartition(":")[2]
+        return (
+            f"{self._keys.daemon_file} was taken for its key. If this daemon (port {port}) has no keys, the "
+            "file belongs to another one: name it HOST:PORT.key after that. If it has keys, it does not know "
+            f"yours: have {folder / 'client.key'} copied to its folder of allowed clients"
+        )
 
     def no_answer(self, waited_s: float) -> DaemonUnreachableError:
         """Return the error for a daemon that has not answered for ``waited_s``, with advice."""

@@ -40,6 +40,8 @@ MAX_ITEMS = 30_000
 """Commas, colons and brackets of such a message outside of strings."""
 MAX_BARE_BYTES = 2**20
 """Bytes of such a message outside of strings."""
+MAX_ESCAPES = 2**21
+"""Backslashes of such a message: one in eight bytes of the longest, and sources have one in twenty."""
 
 _MAGIC = b"AG"
 _HEADER = Struct(">2sBcI")  # magic, version, kind, attempt; the request id is what follows
@@ -72,7 +74,7 @@ class Kind(Enum):
 
 
 _FROM_CLIENTS = (Kind.SUBMIT, Kind.RESIZE, Kind.EXPEL)
-_SHOWN_CHARS = 2000  # of what is wrong with a payload
+_SHOWN_CHARS, _SHOWN_ERRORS = 2000, 5  # of what is wrong with a payload
 _KINDS = {kind.value: kind for kind in Kind}
 _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.SUBMIT: EvalRequest,
@@ -190,10 +192,22 @@ def _with_payload(kind: Kind, request_id: str, attempt: int, payload: bytes) -> 
         return CodecError(f"payload of {kind.name} has more than {excess}", request_id)
     try:
         record = record_type.model_validate_json(payload)
-    except (ValidationError, ValueError, RecursionError) as error:
-        problem = str(error)[:_SHOWN_CHARS]
+    except (ValueError, RecursionError) as error:
+        problem = _shown(error)[:_SHOWN_CHARS]
         return CodecError(f"payload of {kind.name} is not a {record_type.__name__}: {problem}", request_id)
     return WireMessage(kind, request_id, attempt, record)
+
+
+def _shown(error: Exception) -> str:
+    """Return what is wrong with a payload, without the input, which takes longer to print than to read."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_context=False, include_input=False)[:_SHOWN_ERRORS]
+    problems = [
+        f"{'.'.join(map(str, each['loc']))[:100]}: {each['msg'][:300]}".lstrip(": ") for each in first
+    ]
+    more = error.error_count() - len(first)
+    return "; ".join(problems) + (f"; and {more} more" if more else "")
 
 
 def _excess(payload: bytes) -> str | None:
@@ -202,7 +216,10 @@ def _excess(payload: bytes) -> str | None:
     What is outside of strings is found without reading JSON: no escaped quote is left, so that quotes open
     and close strings in turn. In what is not JSON this counts something else, and no more work follows.
     """
-    plain = payload.replace(b"\\\\", b"").replace(b'\\"', b"")
+    escapes = payload.count(b"\\")
+    if escapes > MAX_ESCAPES:
+        return f"{MAX_ESCAPES} escapes"
+    plain = payload.replace(b"\\\\", b"").replace(b'\\"', b"") if escapes else payload
     if plain.count(b'"') > 2 * MAX_STRINGS:
         return f"{MAX_STRINGS} strings"
     bare = b"".join(plain.split(b'"')[::2])

@@ -52,6 +52,7 @@ from ascend_gym.core.result_records import (
     Phase,
     PhaseSeconds,
     Profile,
+    ScalarTimes,
     Stall,
     failed_result,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "Profile",
     "Record",
     "ScalarCost",
+    "ScalarTimes",
     "SourceFile",
     "Sources",
     "SpecialRows",

@@ -249,7 +249,10 @@ class _EvaluationReader:
             "prompt_tokens": sum(call["prompt_tokens"] for call in calls),
             "completion_tokens": sum(call["completion_tokens"] for call in calls),
             "usd": sum(
-                self._price.cost(call["prompt_tokens"], call["completion_tokens"]).usd for call in paid
+                self._price.cost(
+                    call["prompt_tokens"], call["completion_tokens"], call.get("cached_tokens", 0)
+                ).usd
+                for call in paid
             ),
         }
 

@@ -91,7 +91,8 @@ class SweepState:
     """Waiting, running and ended runs of a sweep.
 
     A run that lost its process, host or daemon waits again; after ``ATTEMPTS_WITHOUT_PROGRESS`` consecutive
-    attempts without progress it is given up for this session. Once every daemon has failed as often in a row,
+    attempts without progress it is given up for this session. Where a model refuses for good, no further run
+    is started. Once every daemon has failed as often in a row,
     all waiting runs are given up.
 
     Attributes:
@@ -170,6 +171,12 @@ class SweepState:
         self._waiting.clear()
         self._running.clear()
 
+    def _give_up_waiting(self, reason: RunEnd) -> None:
+        """End all runs that have not begun: their model would refuse them, too."""
+        for state in self._waiting.values():
+            state.end = reason
+        self._waiting.clear()
+
     def _free_daemon(self, job: SweepJob, now_s: float) -> DaemonSlots | None:
         free = [daemon for daemon in self.daemons if daemon.takes(job, now_s)]
         return min(free, key=lambda daemon: daemon.running / (daemon.runs or 1)) if free else None
@@ -193,6 +200,8 @@ class SweepState:
             state.end = end
         else:
             self._waiting[state.job.job_id] = state
+        if end.ending is RunEnding.MODEL_REFUSED:
+            self._give_up_waiting(end)
         if all(each.failures >= ATTEMPTS_WITHOUT_PROGRESS for each in self.daemons) and not self._running:
             self.give_up(end)
 

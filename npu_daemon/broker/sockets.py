@@ -33,6 +33,7 @@ from npu_daemon.security import Gatekeeper
 _SEND_QUEUE = 20_000
 _RECEIVE_QUEUE = 100  # messages of one peer; they may be large, and the peer keeps the others
 _MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
+_BYTES_PER_TURN = 2**20  # nor one that sends long ones: a turn ends with the message that exceeds it
 _HANDSHAKE_MS = 10_000
 _OWN_NAME_BYTES = 5
 OF_TENANT = b"\0"
@@ -149,7 +150,10 @@ def arrived(socket: zmq.Socket[bytes], *, guarded: bool = False) -> Iterator[Arr
 
     Frames that are too long are dropped, and so are messages to a guarded socket without an allowed key.
     """
+    read_bytes = 0
     for _ in range(_MESSAGES_PER_TURN):
+        if read_bytes > _BYTES_PER_TURN:
+            return
         try:
             received = receive_frames(socket)
         except zmq.Again:
@@ -157,6 +161,7 @@ def arrived(socket: zmq.Socket[bytes], *, guarded: bool = False) -> Iterator[Arr
         tenant = str(received[-1].get("User-Id")) if guarded else LOCAL_TENANT
         fd = int(received[-1].get(zmq.SRCFD)) if guarded else None
         peer, *frames = [frame.bytes for frame in received]
+        read_bytes += sum(map(len, frames))
         yield Arrival(peer, tenant, decode(frames), fd)
 
 

@@ -16,7 +16,7 @@ import zmq
 from ascend_gym.client.daemon_link import DaemonLink
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, Kind, WireMessage, encode
 from ascend_gym.core.config import ENV_KEYS
-from ascend_gym.core.curve_keys import generate_keys, load_public_key, load_secret_key
+from ascend_gym.core.curve_keys import client_keys, generate_keys, load_public_key, load_secret_key
 from ascend_gym.core.errors import DaemonUnreachableError, MisuseError
 from npu_daemon.broker.sockets import arrived, bind_router, send_to
 from npu_daemon.security import CurvePolicy, Gatekeeper, check_bind_address, is_local
@@ -104,8 +104,27 @@ def wait_until_told(server: GuardedServer, link: DaemonLink, reason: str) -> Non
 def test_a_client_whose_key_is_not_allowed_is_told_so(server: GuardedServer, keys: Path) -> None:
     link = DaemonLink(server.address, connect_timeout_s=0.2)
     link.send(WireMessage(Kind.DESCRIBE))
-    wait_until_told(server, link, r"refuses the connection.*client\.key_secret")
+    wait_until_told(server, link, r"refuses the connection.*client\.key copied")
     link.close()
+
+
+def test_a_key_of_another_daemon_on_the_host_is_named_and_can_be_kept_to_its_port(
+    server: GuardedServer, keys: Path
+) -> None:
+    router, address = bind_router(server.context, "tcp://127.0.0.1:*", 0)  # without keys
+    link = DaemonLink(address, connect_timeout_s=0.2)
+    link.send(WireMessage(Kind.DESCRIBE))
+    wait_until_told(server, link, r"127\.0\.0\.1\.key was taken for its key.*no keys.*HOST:PORT\.key")
+    link.close()
+    (keys / "127.0.0.1.key").rename(keys / f"{server.address.removeprefix('tcp://')}.key")
+    link = DaemonLink(address, connect_timeout_s=60)
+    link.send(WireMessage(Kind.DESCRIBE))
+    assert router.poll(DEADLINE_MS)
+    link.close()
+    guarded = client_keys(server.address, keys)
+    assert guarded is not None
+    assert guarded.daemon == load_public_key(keys / f"{server.address.removeprefix('tcp://')}.key")
+    assert client_keys(address, keys) is None
 
 
 def test_a_client_without_keys_gets_nothing_through(server: GuardedServer) -> None:

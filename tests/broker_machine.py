@@ -280,7 +280,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     # --- time, size and the end ---
 
-    @rule(seconds=st.sampled_from([1.0, LEASE_S / 2, LEASE_S]))
+    @rule(seconds=st.sampled_from([1.0, LEASE_S / 2, LEASE_S, 86_400.0]))  # the clock of a host jumps, too
     def time_passes(self, seconds: float) -> None:
         self.now_s += seconds
         self.tick()

@@ -431,12 +431,13 @@ class _SweepRun:
             if end.ending is RunEnding.REFUSED:
                 note(f"{job.job_id}: {end.message}")
         endings = {end.ending for _, end in ends}
-        for message in sorted({end.message for _, end in ends if end.ending is RunEnding.MODEL_REFUSED}):
-            note(message)
         finished = sum(end.ending is RunEnding.FINISHED for _, end in ends)
         spent = sum(each.spent_evaluations for each in state.jobs.values())
         for reason in dict.fromkeys(end.message for _, end in ends if end.ending is RunEnding.INFRASTRUCTURE):
             note(f"{reason}; kept: {finished} of {len(ends)} runs that have finished, {spent} evaluations")
+        refusals = {end.message for _, end in ends if end.ending is RunEnding.MODEL_REFUSED}
+        for message in sorted(refusals):
+            note(message)
         if endings - {RunEnding.FINISHED, RunEnding.REFUSED}:
             note(f"not finished; continue with 'ascend-gym sweep --resume --out {self.out}'")
             raise typer.Exit(EXIT_INTERRUPTED if RunEnding.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)

@@ -361,17 +361,20 @@ def run(
     waiting = list(faults)
     began_s = time.monotonic()
     due_s = began_s + arguments.spacing_s
-    while cluster.unfinished and time.monotonic() - began_s < arguments.limit_s:
-        if waiting and time.monotonic() >= due_s:
-            act, kind = waiting.pop(0)
-            if acts[act](kind):
-                cluster.done[kind] += 1
-            elif act != "other" or cluster.mounted:
-                waiting.insert(min(len(waiting), 3), (act, kind))  # nobody to do it to at this moment
-            due_s = time.monotonic() + chance.uniform(0, 2 * arguments.spacing_s)
-        time.sleep(PAUSE_S)
-    took_s = time.monotonic() - began_s
-    return cluster, took_s, cluster.stop()
+    try:
+        while cluster.unfinished and time.monotonic() - began_s < arguments.limit_s:
+            if waiting and time.monotonic() >= due_s:
+                act, kind = waiting.pop(0)
+                if acts[act](kind):
+                    cluster.done[kind] += 1
+                elif act != "other" or cluster.mounted:
+                    waiting.insert(min(len(waiting), 3), (act, kind))  # nobody to do it to at this moment
+                due_s = time.monotonic() + chance.uniform(0, 2 * arguments.spacing_s)
+            time.sleep(PAUSE_S)
+        took_s = time.monotonic() - began_s
+    finally:
+        left = cluster.stop()
+    return cluster, took_s, left
 
 
 def faults_of(arguments: argparse.Namespace) -> list[tuple[str, str]]:
@@ -401,6 +404,7 @@ def main() -> int:
     parser.add_argument("--limit-s", type=float, default=7200.0)
     parser.add_argument("--keep", type=Path, help="folder for logs and answers; default: none are kept")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="ag-chaos-") as parent, contextlib.ExitStack() as opened:
         folder = arguments.keep or Path(parent)
         folder.mkdir(parents=True, exist_ok=True)

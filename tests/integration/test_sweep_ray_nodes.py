@@ -41,7 +41,7 @@ def cluster(monkeypatch):
     opened.shutdown()
 
 
-@pytest.mark.parametrize("part", ["gcs_server", "raylet"])
+@pytest.mark.parametrize("part", ["gcs_server", "all_processes"])
 def test_a_sweep_whose_head_dies_ends_with_what_it_has(tmp_path, cluster, unbroken, part):
     """Ray ends what is connected to a head that is gone: that is not the driver of the sweep."""
     _node(cluster)
@@ -50,7 +50,8 @@ def test_a_sweep_whose_head_dies_ends_with_what_it_has(tmp_path, cluster, unbrok
 
     def kill_head(update):
         if update.steps and update.job_id == waiting.job_id:
-            getattr(cluster.head_node, f"kill_{part}")()
+            options = {"check_alive": False, "allow_graceful": False} if part == "all_processes" else {}
+            getattr(cluster.head_node, f"kill_{part}")(**options)
 
     waiting = make_job(1, wait=str(fifo))
     executor = RayProcess(cluster.address, 0)

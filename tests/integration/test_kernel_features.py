@@ -66,6 +66,15 @@ def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workben
     assert "writes to constants of the kernel, which is read-only" in str(result.all_diagnostics[0])
 
 
+@pytest.mark.parametrize("type_", ["int32_t", "uint32_t", "int64_t"])
+def test_a_division_by_zero_goes_on(bench: Workbench, type_: str) -> None:
+    """As on a device; here the quotient is 0 and the remainder the dividend."""
+    zero = f"volatile {type_} zero = 0, seven = 7; if (seven / zero != 0 || seven % zero != 7) return; "
+    least = "volatile int64_t least = INT64_MIN, minus = -1; "
+    least += "if (least / minus != least || least % minus) return; "
+    bench.latency_us(kernel={INIT: zero + least + INIT})
+
+
 def test_a_queue_may_begin_in_global_memory(bench: Workbench) -> None:
     begins = QUEUE.replace("TQue<", "TQueBind<AscendC::TPosition::GM, ")
     assert bench.latency_us(kernel={QUEUE: begins}) == bench.latency_us()

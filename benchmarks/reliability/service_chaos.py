@@ -50,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAUSE_S = 0.02
 KILLED = ("worker", "worker", "below_worker", "below_worker", "broker", "client")
 OTHERS = ("stopped_worker", "stopped_broker", "full_disk", "cut_log", "half_open")
-DAMAGED_PARTS = ("builds", "case_data", "toolchain")
+DAMAGED_PARTS = ("builds", "builds", "case_data", "case_data", "toolchain")
 DISK_MIB = 3072
 CHUNK_BYTES = 1 << 16
 

@@ -1,8 +1,10 @@
 """Messages between clients, broker and workers, and their wire format.
 
 A message is two frames: a header (magic, protocol version, kind, attempt, request id) and the payload (JSON
-of a record). Decoding checks in a fixed order: lengths, then version, then content. Decoding errors are
-values (``CodecError``), so that nobody on the network can raise an exception in a daemon.
+of a record). A client's request ids are ``CLIENT.NUMBER``, with a random name of its own, by which it is
+known again on a new connection; the daemon names connections itself. Decoding checks in a fixed order:
+lengths, then version, then content. Decoding errors are values (``CodecError``), so that nobody on the
+network can raise an exception in a daemon.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from ascend_gym.core.records import (
     EvalRequest,
     EvalResult,
     Record,
+    TenantName,
     WorkerCount,
 )
 
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 MAX_REQUEST_ID_CHARS = 64
 MAX_PAYLOAD_BYTES = 16 * 2**20
 MAX_ATTEMPT = 2**32 - 1
@@ -67,9 +70,10 @@ class Kind(Enum):
     REPORT = b"p"  # broker -> client: the status
     DRAIN = b"q"  # operator -> broker: finish what runs, then stop
     RESIZE = b"z"  # operator -> broker: change the number of workers
+    EXPEL = b"e"  # operator -> broker: cut a tenant's connections and end its jobs
 
 
-_FROM_CLIENTS = (Kind.SUBMIT, Kind.RESIZE)
+_FROM_CLIENTS = (Kind.SUBMIT, Kind.RESIZE, Kind.EXPEL)
 _SHOWN_CHARS, _SHOWN_ERRORS = 2000, 5  # of what is wrong with a payload
 _KINDS = {kind.value: kind for kind in Kind}
 _PAYLOADS: dict[Kind, type[Record] | None] = {
@@ -90,6 +94,7 @@ _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.REPORT: DaemonStatus,
     Kind.DRAIN: None,
     Kind.RESIZE: WorkerCount,
+    Kind.EXPEL: TenantName,
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -55,6 +55,7 @@ CODE_BEGINS = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}}|{_BEGINNINGS})", re.MULTIL
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
 _CONTEXT_LINES = (3, 8, 20)
 _SHOWN_CHARS = 200
+_LATEST_LINES = 40
 
 
 class ProblemKind(str, Enum):
@@ -74,6 +75,8 @@ class ProblemKind(str, Enum):
     NO_CHANGE = "no_change"
     FORBIDDEN_EDIT = "forbidden_edit"
     INCOMPLETE = "incomplete"
+    UNKNOWN_BASE = "unknown_base"
+    REPEATED = "repeated"
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def candidate_from_answer(
             answer = answer.replace(entity, meant)
     try:
         if ending is Ending.TOKEN_LIMIT:
-            raise _ProblemError(ProblemKind.TRUNCATED, "the answer was cut off at the token limit")
+            raise _ProblemError(ProblemKind.TRUNCATED, _cut_off(answer))
         return _applied(answer, base)
     except _ProblemError as error:
         if ending is Ending.REFUSED:
@@ -155,6 +158,20 @@ def render_edits(path: str, old: str, new: str) -> str:
         if files.texts()[path] == new:
             return rendered
     return render_file(path, new)
+
+
+def _cut_off(answer: str) -> str:
+    """Return what to say of an answer that was cut off, which may have gone round in circles."""
+    lines = [line.strip() for line in answer.split("\n")[:-1] if line.strip()]
+    latest = lines[-_LATEST_LINES:]
+    if len(latest) == _LATEST_LINES and len(set(latest)) <= _LATEST_LINES // 8:
+        return (
+            "the answer repeated itself until it was cut off at the token limit "
+            f"({latest[-1][:_SHOWN_CHARS]!r}): write each line once, and give edits in place of whole files"
+        )
+    return (
+        "the answer was cut off at the token limit: give edits in place of whole files, or a shorter change"
+    )
 
 
 def _nothing_said(ending: Ending) -> ParseProblem:
@@ -332,22 +349,25 @@ class _Files:
         return path
 
     def resolved(self, wanted: str | None) -> str | None:
-        """Return the file that a path means: itself, or the only match.
-
-        Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
-        name.
-        """
+        """Return ``known_path``, worked out once."""
         if wanted not in self._resolved:
-            self._resolved[wanted] = self._resolve((wanted or "").replace("\\", "/").strip(" `'\""))
+            self._resolved[wanted] = known_path(wanted, self._before)
         return self._resolved[wanted]
 
-    def _resolve(self, wanted: str) -> str | None:
-        if wanted in self._before:
-            return wanted
-        same_end = [path for path in self._before if f"/{wanted}".endswith(f"/{path}")]
-        same_name = [path for path in self._before if PurePosixPath(path).name == wanted.removeprefix("./")]
-        found = same_end or same_name
-        return found[0] if len(found) == 1 else None
+
+def known_path(wanted: str | None, texts: Collection[str]) -> str | None:
+    """Return the file that a path of an answer means: itself, or the only match.
+
+    Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
+    name.
+    """
+    wanted = (wanted or "").replace("\\", "/").strip(" `'\"")
+    if wanted in texts:
+        return wanted
+    same_end = [path for path in texts if f"/{wanted}".endswith(f"/{path}")]
+    same_name = [path for path in texts if PurePosixPath(path).name == wanted.removeprefix("./")]
+    found = same_end or same_name
+    return found[0] if len(found) == 1 else None
 
 
 def _is_whole(block: FencedSection) -> bool:

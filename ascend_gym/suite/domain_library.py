@@ -174,12 +174,18 @@ def tiling_sources(folder: Path) -> list[Path]:
 
 
 def _registered_elsewhere(operator: LibraryOperator) -> list[Path]:
-    """Return the tiling source of the category that registers an operator without one of its own."""
+    """Return the tiling sources of the sibling that registers an operator without one of its own."""
     registers = re.compile(rf"\bIMPL_OP_OPTILING\s*\(\s*{operator.op_type}\s*\)")
     sources = sorted(operator.folder.parent.glob("*/op_host/**/*tiling*.cpp"))
-    return [path for path in sources if "arch35" not in path.parts and registers.search(read_source(path))][
-        :1
-    ]
+    found = [path for path in sources if "arch35" not in path.parts and registers.search(read_source(path))]
+    return [found[0], *_built_with(found[0])] if found else []
+
+
+def _built_with(source: Path) -> list[Path]:
+    """Return the tiling sources of the operator folder of one: its build compiles them together."""
+    host = next((place for place in source.parents if place.name == "op_host"), None)
+    own = [] if host is None else tiling_sources(host.parent)
+    return [path for path in own if path != source] if source in own else []
 
 
 @lru_cache(maxsize=256)
@@ -334,9 +340,9 @@ class _Closure:
         shared = [
             self._root / "common" / "src" / "op_host" / f"{header.stem}{suffix}" for suffix in _COMPILED
         ]
-        return [
-            path.resolve() for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts
-        ]
+        found = [path for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts]
+        together = [other for path in found for other in _built_with(path)]
+        return [path.resolve() for path in (*found, *together)]
 
 
 @lru_cache(maxsize=4096)

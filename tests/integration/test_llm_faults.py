@@ -37,6 +37,7 @@ UNUSABLE = ("used_up", "no_usage", "large", "echo_key")  # asked for once more
 ANSWERS = ("fine", "slow", *REFUSALS, *UNUSABLE)
 FAR_S = 1800.0  # no machine is so busy that a refused connection takes a tenth of it
 GIVEN_UP = ("drip", "header_drip", "echo_key_error", "redirect")
+REFUSED_FOR_GOOD = {"wrong_model": "model", "wrong_key": "key", "no_quota": "quota", "no_money": "quota"}
 
 
 def _endpoint(base_url, **limits):
@@ -51,7 +52,7 @@ def _complete(endpoint, deadline_s=60.0):
 
 
 def test_every_fault_is_sorted():
-    assert sorted((*RETRIED, *ANSWERS, *GIVEN_UP)) == sorted(FAULTS)
+    assert sorted((*RETRIED, *ANSWERS, *GIVEN_UP, *REFUSED_FOR_GOOD)) == sorted(FAULTS)
 
 
 def test_what_may_pass_is_asked_again():

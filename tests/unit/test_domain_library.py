@@ -16,6 +16,7 @@ from ascend_gym.suite.domain_library import (
     tiling_sources,
 )
 from npu_daemon.importer.library_cases import proposals
+from npu_daemon.importer.library_texts import graph_example, tiling_tests
 
 _DEFINITION = """
 class Twice : public OpDef {
@@ -90,3 +91,63 @@ def test_csv_rows_become_cases_and_broken_ones_are_told_with_their_line(root: Pa
     assert (found.inputs[0].shapes, found.inputs[0].dtype) == (((64,),), DType.FLOAT32)
     assert len(notes) == 1
     assert notes[0].startswith("tests/st/twice.csv:3: SyntaxError")
+
+
+_GRAPH_EXAMPLE = """
+#define ADD_INPUT(index, name, type, shape) \\
+    node.set_input_##name(data(shape))
+int main() {
+    DataType inDtype = DT_FLOAT16;
+    std::vector<int64_t> xShape = {4, 96};
+    vector<vector<int64_t>> more = {{2}, {3, 5}};
+    ADD_INPUT(1, x, inDtype, xShape);
+    ADD_INPUT(2, bias, DT_INT32, more[1]);
+    ADD_INPUT_ATTR(scale, 0.5f);
+    ADD_OUTPUT(1, y, inDtype, xShape);
+}
+"""
+_TILING_TEST = """
+TEST_F(Twice, right) {
+    gert::TilingContextPara para("Twice", {{{{8, 64}, {8, 64}}, ge::DT_FLOAT, ge::FORMAT_ND}},
+        {{{{8, 64}, {8, 64}}, ge::DT_FLOAT, ge::FORMAT_ND}},
+        {{"scale", AnyValue::CreateFrom<float>(3.0f)}}, &info);
+    ExecuteTestCase(para, ge::GRAPH_SUCCESS, 0);
+}
+TEST_F(Twice, refused) {
+    gert::TilingContextPara para("Twice", {{{{1}, {1}}, ge::DT_FLOAT, ge::FORMAT_ND}},
+        {{{{1}, {1}}, ge::DT_FLOAT, ge::FORMAT_ND}}, &info);
+    ExecuteTestCase(para, ge::GRAPH_FAILED, 0);
+}
+"""
+
+
+def test_graph_examples_say_types_shapes_and_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "test_geir_twice.cpp"
+    path.write_text(_GRAPH_EXAMPLE, encoding="utf-8")
+    inputs, outputs, attributes, line = graph_example(path)
+    assert inputs == [("x", (4, 96), "float16"), ("bias", (3, 5), "int32")]
+    assert outputs == [("y", (4, 96), "float16")]
+    assert attributes == {"scale": 0.5}
+    assert path.read_text().splitlines()[line - 1].strip().startswith("ADD_INPUT(1")
+
+
+def test_graph_examples_with_shapes_that_are_computed_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "test_geir_twice.cpp"
+    path.write_text(_GRAPH_EXAMPLE.replace("more[1]", "shape_of(x)"), encoding="utf-8")
+    with pytest.raises(ValueError, match="line 9: the type or shape of bias"):
+        graph_example(path)
+
+
+def test_calls_that_tests_of_tiling_expect_to_succeed_become_cases(root: Path) -> None:
+    (root / "math/twice/tests/st/twice.csv").unlink()
+    path = root / "math/twice/tests/ut/op_host/test_twice_tiling.cpp"
+    path.parent.mkdir(parents=True)
+    path.write_text(_TILING_TEST, encoding="utf-8")
+    assert len(list(tiling_tests(path))) == 1
+    definition = read_opdef(_DEFINITION.replace("CHIP", "ascend910b"), "twice_def.cpp", "Twice")
+    notes: list[str] = []
+    (case,) = proposals(root / "math/twice", definition, notes.append)
+    assert case.where == "tests/ut/op_host/test_twice_tiling.cpp:3"
+    assert case.inputs[0].shapes == ((8, 64),)
+    assert case.inputs[0].dtype is DType.FLOAT32
+    assert case.attributes == {"scale": 3.0}

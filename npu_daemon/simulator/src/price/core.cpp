@@ -60,7 +60,9 @@ InstructionTime Core::vector_time(const Entry &entry) {
     const double hidden = start - chip_.vector_issue_cycles;
     if (record.repeats == 0) return {chip_.vector_issue_cycles, hidden};
     const double throughput = chip_.repeat_cycles(info(record.op).cost, record.dtype_bytes);
-    const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry);
+    // Divisions take a repeat in parts: 32 elements a cycle are 4 blocks of float or 2 of half, each read of which may conflict.
+    const uint32_t parts = info(record.op).cost == Cost::Divide ? static_cast<uint32_t>(std::clamp(throughput, 1.0, 8.0)) : 1;
+    const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry, parts);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
     const double repeat_cycles = record.repeats * std::max(throughput, bank.cycles);
@@ -84,10 +86,13 @@ InstructionTime Core::vector_time(const Entry &entry) {
             queued.kind = Kind::Wait;
             queued.flag = entry.flag;
             break;
-        case Op::PipeBarrier:
+        case Op::PipeBarrier: {
             queued.kind = Kind::Barrier;
-            state.works.push().time = {held_up_cycles_, 0};
+            Work &barrier = state.works.push();
+            barrier.time = {held_up_cycles_, 0};
+            barrier.after_own = which != Pipe::V;   // there who needs results waits for them, see order_vectors
             break;
+        }
         case Op::CrossCoreSet:
             queued.kind = Kind::CrossCoreSet;
             state.raised.push(raised_flag(record, 0));
@@ -144,15 +149,15 @@ bool Core::issue_access(const Entry &entry) {
     if (*before > scalar_time_) {
         scalar_time_ = *before + chip_.flag_cycles;
         // The compiler's flag, and then the access itself, which has not gone on meanwhile.
-        work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles);
+        work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles, &ScalarWork::order_cycles);
     }
     const Operand &operand = entry.operands[0];
     if (operand.space != static_cast<uint64_t>(Space::Gm)) return true;
     const bool past_cache = (entry.record.flag_id & kPastCache) != 0;
     switch (past_cache ? DataCache::Found::Nothing : data_cache_.load(operand.address)) {
         case DataCache::Found::Line: break;
-        case DataCache::Found::LineBefore: work(chip_.scalar_gm_stream_cycles); break;
-        case DataCache::Found::Nothing: work(chip_.scalar_gm_miss_cycles); break;
+        case DataCache::Found::LineBefore: work(chip_.scalar_gm_stream_cycles, &ScalarWork::access_cycles); break;
+        case DataCache::Found::Nothing: work(chip_.scalar_gm_miss_cycles, &ScalarWork::access_cycles); break;
     }
     return true;
 }
@@ -217,7 +222,8 @@ void Core::end_block() {
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
-// Barriers between vector instructions: notes that the compiler inserts one, and how long the kernel's own hold the pipe up.
+// Barriers between vector instructions. One holds up the instruction that needs an earlier result, whether the kernel has it or the
+// compiler inserts it; the kernel's own take as long as a flag besides.
 void Core::order_vectors(const Entry &entry) {
     const Record &record = entry.record;
     const Pipe target = pipe_of(record.target_pipe);
@@ -225,10 +231,9 @@ void Core::order_vectors(const Entry &entry) {
     after_own_ = false;
     if (info(record.op).pipe == Pipe::V) {
         after_own_ = vector_order_.next(entry);
-        if (after_own_) work(chip_.issue_cycles);
+        if (after_own_) work(chip_.issue_cycles, &ScalarWork::order_cycles);
     } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
-        vector_order_.clear();
-        held_up_cycles_ = chip_.issue_cycles;
+        held_up_cycles_ = chip_.flag_cycles;
     } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
         vector_order_.clear();
     } else if (record.op == Op::PipeBarrier) {
@@ -259,20 +264,39 @@ double Core::fetch_cycles(uint32_t instructions) {
     return lines * chip_.code_line_cycles + units * (chip_.code_unit_cycles + shared_.cores * chip_.code_turn_cycles);
 }
 
+// What the work before a record was for, where that is asked for.
+void Core::note_work(const ScalarCounts &counts) {
+    ScalarWork &all = counters_.scalar_work;
+    all.issue_cycles += chip_.issue_cycles;
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) {
+        const double cycles = counts[i] * chip_.scalar_cycles[i];
+        switch (static_cast<ScalarClass>(i)) {
+            case ScalarClass::Queue: all.queue_cycles += cycles; break;
+            case ScalarClass::Access:
+            case ScalarClass::Load:
+            case ScalarClass::Store: all.access_cycles += cycles; break;
+            case ScalarClass::Fetched: break;   // see fetch_cycles
+            default: all.code_cycles += cycles;
+        }
+    }
+    if (!has_code_) all.fetched_instructions += counts[static_cast<size_t>(ScalarClass::Fetched)];
+}
+
 // The scalar unit's own work on a record is paid once, when it comes to it.
 [[gnu::always_inline]] inline void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
     work(records_->scalar_cycles([this](const ScalarCounts &counts) { return scalar_cycles(counts); }));
     const uint32_t fetched = has_code_ ? 0 : records_->scalar_counts()[static_cast<size_t>(ScalarClass::Fetched)];
-    if (__builtin_expect(fetched != 0, 0)) work(fetch_cycles(fetched));
+    if (__builtin_expect(fetched != 0, 0)) work(fetch_cycles(fetched), &ScalarWork::fetch_cycles);
+    if (draws_) note_work(records_->scalar_counts());
     if (entry.kind == RecordKind::Flag) return take_flag(entry);
     if (entry.kind == RecordKind::Copy || entry.kind == RecordKind::Access) {
         shared_.coverage.mark(id_, entry);
     } else {
         order_vectors(entry);
     }
-    if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
+    if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles, &ScalarWork::order_cycles);
 }
 
 // Issues the next record if nothing blocks the scalar unit.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from struct import Struct
@@ -29,6 +30,22 @@ def digest_of(*parts: Any) -> str:
         TypeError: a part is of any other type.
     """
     return hashlib.sha256(_encode_sequence(parts)).hexdigest()
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The encoding of a value, kept to be a part of several digests: it counts as the value does."""
+
+    data: bytes
+
+
+def encoded(value: Any) -> Encoded:
+    """Return what stands for a value in ``digest_of``.
+
+    Raises:
+        TypeError: see there.
+    """
+    return Encoded(_encode(value))
 
 
 def digest_of_tree(root: Path, patterns: Iterable[str]) -> str:
@@ -91,5 +108,6 @@ _ENCODERS: Mapping[type, Callable[[Any], bytes]] = {
     dict: _encode_mapping,
     list: _encode_sequence,
     tuple: _encode_sequence,
+    Encoded: lambda value: value.data,
 }
 """How a value of exactly this type is encoded; a table, because every request is digested."""

@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_gym.core.digest import digest_of
+from ascend_gym.core.digest import Encoded, digest_of, encoded
 from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
 from ascend_gym.core.records import Case, DType, Injection, TensorSpec, ValueRange
 
@@ -100,10 +100,10 @@ def case_inputs(case: Case, seed: int, folder: Path | None = None) -> list[list[
     Raises:
         OperatorFormatError: a data file is missing or holds something else than the tensor.
     """
-    variant = seed % case_variants(case, folder)
+    variant, known = seed % case_variants(case, folder), encoded(case)
     return [
         [
-            _filled(tensor, index, words_of("input", case, seed, tensor.name, index), folder, variant)
+            _filled(tensor, index, words_of("input", known, seed, tensor.name, index), folder, variant)
             for index in range(0 if tensor.optional_absent else len(tensor.shapes))
         ]
         for tensor in case.inputs
@@ -124,7 +124,7 @@ def _data_path(tensor: TensorSpec, index: int, folder: Path | None, variant: int
     return (folder or Path()) / tensor.values.file_of(index, variant)
 
 
-def words_of(purpose: str, case: Case, seed: int, name: str, index: int) -> np.random.Philox:
+def words_of(purpose: str, case: Case | Encoded, seed: int, name: str, index: int) -> np.random.Philox:
     """Return the generator of one tensor of a case, for one purpose."""
     entropy = int(digest_of(purpose, case, seed, name, index), 16)
     return np.random.Philox(np.random.SeedSequence(entropy))

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ascend_gym.core.digest import digest_of
+from ascend_gym.core.digest import digest_of, encoded
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
@@ -82,9 +82,10 @@ class ReferenceOracle:
         Raises:
             OperatorFormatError: ``inputs`` of the reference fails, or returns what the case does not say.
         """
+        known = encoded(case)
         return [
             [
-                with_special_rows(case, seed, tensor, index, array)
+                with_special_rows(known, seed, tensor, index, array)
                 for index, array in enumerate(() if tensor.optional_absent else arrays)
             ]
             for tensor, arrays in zip(case.inputs, self._ordinary_inputs(case, seed), strict=True)

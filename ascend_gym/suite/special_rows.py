@@ -7,13 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_gym.core.digest import Encoded
 from ascend_gym.core.records import Case, SpecialRows, TensorSpec, ValueRange
 from ascend_gym.suite.inputs import Array, raw_words, words_of
 
 _LOTS = 1 << 16
 
 
-def with_special_rows(case: Case, seed: int, tensor: TensorSpec, index: int, array: Array) -> Array:
+def with_special_rows(case: Case | Encoded, seed: int, tensor: TensorSpec, index: int, array: Array) -> Array:
     """Return a read-only array in which the rows are of the declared kinds in turn, in random order.
 
     Every kind occurs where there are rows enough; the ordinary row is one of them.

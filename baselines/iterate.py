@@ -262,7 +262,7 @@ class Iterate:
         messages = [system, self._task(island, earlier, follow=bool(turns))]
         for number, turn in enumerate(turns, len(earlier) + 1):
             attempt = replace(turn.attempt, reason="")
-            told = describe_attempts([attempt], first=number)
+            told = describe_attempts([attempt], first=number, in_full=1 if self._concise else None)
             messages.append(Message("assistant", turn.said(most)))
             messages.append(Message("user", f"{told}\n"))
         last = messages.pop()

@@ -44,6 +44,7 @@ class CopyCost(Record):
 
     Attributes:
         hbm_gb_per_s: rate of HBM for all cores together.
+        hbm_reached_share: that rate as a share of the peak of HBM.
         l2_gb_per_s: rate of L2 for all cores together.
         core_hbm_bytes_per_cycle: maximum read rate of one vector core from HBM.
         core_l2_bytes_per_cycle: maximum read rate of one vector core from L2.
@@ -62,6 +63,7 @@ class CopyCost(Record):
     """
 
     hbm_gb_per_s: float = Field(gt=0)
+    hbm_reached_share: float = Field(default=1.0, gt=0, le=1)
     l2_gb_per_s: float = Field(gt=0)
     core_hbm_bytes_per_cycle: float = Field(gt=0)
     core_l2_bytes_per_cycle: float = Field(gt=0)

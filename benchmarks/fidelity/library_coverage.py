@@ -159,6 +159,8 @@ def _case_bytes(case: Case) -> int:
 def _failed(failure: Failure, otherwise: str) -> dict[str, str]:
     first = failure.diagnostics[0]
     kind = _BUILD_CLASS.get(first.phase, otherwise)
+    if first.phase is Phase.GUARD and "the host code" in first.message:
+        kind = "host build"
     if failure.status in _LIMITS and kind == "run fault":
         kind = "run limit"
     return {"class": kind, "cause": f"{failure.status.value}: {first}"}

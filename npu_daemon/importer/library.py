@@ -96,7 +96,8 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
             notes.append(lacking)
     baseline = not found
     if baseline:
-        found = _without_golden(definition, proposed, notes.append)[:MAX_CASES]
+        said = proposals(operator.folder, definition, notes.append, with_outputs=True)
+        found = _without_golden(definition, said or proposed, notes.append)[:MAX_CASES]
     if not found:
         raise OperatorFormatError(f"{folder}: no case can be made: {notes[-1] if notes else lacking}")
     operator_table: dict[str, Any] = {

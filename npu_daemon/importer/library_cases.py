@@ -100,16 +100,35 @@ def _element_bytes(dtype: DType | None) -> int:
     return int(numpy_dtype(dtype).itemsize) if dtype is not None else 0
 
 
-def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[CaseDraft]:
+def proposals(
+    folder: Path, definition: OperatorDef, note: Note, *, with_outputs: bool = False
+) -> list[CaseDraft]:
     """Return the cases that the tests of an operator propose and the 910B supports, the best first.
 
     The sources are asked in order until one has any.
+
+    Args:
+        folder: of the operator.
+        definition: of the operator.
+        note: called with what is not understood.
+        with_outputs: whether only cases that say the shapes of all required outputs count.
     """
     for source in (_from_csv, _from_json, _from_examples, _from_graph_examples, _from_tiling_tests):
-        found = [each for each in source(folder, definition, note) if _fits(each, definition, note)]
+        found = [
+            each
+            for each in source(folder, definition, note)
+            if _fits(each, definition, note) and (not with_outputs or _says_outputs(each, definition))
+        ]
         if found:
             return _ordered(found)
     return []
+
+
+def _says_outputs(proposal: CaseDraft, definition: OperatorDef) -> bool:
+    return bool(proposal.outputs) and all(
+        said.shapes is not None or parameter.optional
+        for parameter, said in zip(definition.outputs, proposal.outputs, strict=True)
+    )
 
 
 def _ordered(found: Sequence[CaseDraft]) -> list[CaseDraft]:
@@ -138,6 +157,12 @@ def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
         return False
     if proposal.size_bytes > MAX_CASE_BYTES:
         return False
+    unset = [
+        each.name for each in definition.attributes if each.required and each.name not in proposal.attributes
+    ]
+    if unset:
+        note(f"{proposal.where}: does not say the attributes {unset}, which have no default")
+        return False
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
     for column in range(columns):
         if all(
@@ -153,7 +178,7 @@ def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
 def output_dtypes(definition: OperatorDef, proposal: CaseDraft) -> list[DType | None]:
     """Return the types of the outputs in the column of the definition that a proposal's inputs are in."""
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
-    for column in range(columns):
+    for column in range(max(columns, 1)):  # types that follow others are said by the case alone
         if all(
             tensor.dtype is None
             or not parameter.dtypes
@@ -427,7 +452,7 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
 def _recorded(
     definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str
 ) -> CaseDraft:
-    binding = bind(definition, arguments, function)
+    binding = bind(definition, arguments, function, may_drop=True)
     values = {
         name: arguments[position].value
         for name, position in binding.attributes.items()

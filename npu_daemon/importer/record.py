@@ -250,11 +250,10 @@ def _compiler() -> _Compiler:
     """
     system = shutil.which("g++")
     if system is not None:
-        options = (*_OPTIONS, *_GCC_OPTIONS)
-        return _Compiler((system,), options, headers=_precompiled((system, *options)))
+        own = (*_OPTIONS, *_GCC_OPTIONS)
+        return _Compiler((system,), own, headers=_precompiled((system, *own)))
     kept = cache_root() / "examples" / _LIBRARY_FOLDER
-    options = (*_OPTIONS, *_CLANG_OPTIONS)
-    return _Compiler((compiler_program(), "c++"), options, (compiler_folder(),), kept)
+    return _Compiler((compiler_program(), "c++"), (*_OPTIONS, *_CLANG_OPTIONS), (compiler_folder(),), kept)
 
 
 def _precompiled(command: tuple[str, ...]) -> tuple[Path, ...]:

@@ -110,6 +110,7 @@ def _vector_rates(chip: Chip) -> tuple[VectorRate, ...]:
 def _copies(chip: Chip) -> CopyCost:
     return CopyCost(
         hbm_gb_per_s=_timing(chip, "hbm_gb_per_s"),
+        hbm_reached_share=_timing(chip, "hbm_reached_share"),
         l2_gb_per_s=_timing(chip, "l2_gb_per_s"),
         core_hbm_bytes_per_cycle=_timing(chip, "hbm_core_bytes_per_cycle"),
         core_l2_bytes_per_cycle=_timing(chip, "l2_core_bytes_per_cycle"),

@@ -66,9 +66,56 @@ def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workben
     assert "writes to constants of the kernel, which is read-only" in str(result.all_diagnostics[0])
 
 
+@pytest.mark.parametrize("type_", ["int32_t", "uint32_t", "int64_t"])
+def test_a_division_by_zero_goes_on(bench: Workbench, type_: str) -> None:
+    """As on a device; here the quotient is 0 and the remainder the dividend."""
+    zero = f"volatile {type_} zero = 0, seven = 7; if (seven / zero != 0 || seven % zero != 7) return; "
+    least = "volatile int64_t least = INT64_MIN, minus = -1; "
+    least += "if (least / minus != least || least % minus) return; "
+    bench.latency_us(kernel={INIT: zero + least + INIT})
+
+
 def test_a_queue_may_begin_in_global_memory(bench: Workbench) -> None:
     begins = QUEUE.replace("TQue<", "TQueBind<AscendC::TPosition::GM, ")
     assert bench.latency_us(kernel={QUEUE: begins}) == bench.latency_us()
+
+
+def test_watched_memory_ends_the_run(bench: Workbench) -> None:
+    begin = "AscendC::CheckLocalMemoryIAParam watch; watch.isVectorWrite = true; watch.isEnable = true; "
+    begin += "watch.endAddr = 65535; AscendC::CheckLocalMemoryIA(watch); "
+    result = bench.evaluate(bench.edited(kernel={INIT: begin + INIT}))
+    assert result.status is Status.RUNTIME_FAULT
+    assert "which CheckLocalMemoryIA watches" in str(result.all_diagnostics[0])
+
+
+UNKNOWN_TO_DEVICES = {
+    "virtual functions": ("struct V { __aicore__ virtual int f() { return 1; } };\n", "V v; (void)v.f();"),
+    "std::sort of": (
+        "#include <algorithm>\n",
+        "int s[4] = {3, 2, 1, int(offset)}; std::sort(s, s + 4); yGm.SetValue(0, (T)(float)s[0]);",
+    ),
+    "std::vector of": (
+        "#include <vector>\n",
+        "std::vector<int> v; v.push_back(int(offset)); yGm.SetValue(0, (T)(float)v[0]);",
+    ),
+    "calls itself": (
+        "__aicore__ inline int sum(int n) { return n < 2 ? 1 : n * sum(n - 1) + sum(n - 2); }\n",
+        "yGm.SetValue(0, (T)(float)sum(int(offset)));",
+    ),
+    "kernels have no C library: use sqrt": (
+        "#include <cmath>\n",
+        "yGm.SetValue(0, (T)sqrtf((float)int(offset)));",
+    ),
+}
+
+
+@pytest.mark.parametrize("message", UNKNOWN_TO_DEVICES)
+def test_what_the_language_of_devices_has_not(bench: Workbench, message: str) -> None:
+    before, statement = UNKNOWN_TO_DEVICES[message]
+    edits = {"template <typename T>": before + "template <typename T>", NEXT_TILE: statement + NEXT_TILE}
+    result = bench.evaluate(bench.edited(kernel=edits))
+    assert result.status is Status.BUILD_ERROR
+    assert message in str(result.all_diagnostics[0])
 
 
 def test_pools_share_their_memory_from_stage_to_stage(bench: Workbench) -> None:

@@ -86,6 +86,28 @@ def test_every_kind_of_callback_is_written() -> None:
     }
 
 
+DIVISIONS = """\
+  %3 = load i32, ptr %0, align 4
+  %4 = sdiv i32 %3, %1
+  %5 = urem i32 %4, %1
+  %6 = srem i32 %5, -1
+  %7 = udiv i32 %6, 6
+  store i32 %7, ptr %0, align 4
+"""
+
+
+def test_a_division_that_a_processor_may_refuse_is_a_call() -> None:
+    text = _printed(instrumented(verified(module_text(DIVISIONS), INTERFACE)))
+    check_again(text, INTERFACE)
+    assert re.findall(r"@asim_divide\(.*, i64 (\d+)\)", text) == ["288", "544", "800"]
+    assert "udiv i32" in text
+    guarded = next(line for line in text.split("\n") if "i64 288)" in line)
+    dividend, divisor = re.findall(r"i32 (%\S+?)[,)]", guarded)
+    bare = guarded[: guarded.index("call")] + f"sdiv i32 {dividend}, {divisor}"
+    with pytest.raises(RefusedIr, match="a division that may end the process"):
+        check_again(text.replace(guarded, bare), INTERFACE)
+
+
 def test_objects_that_are_passed_by_copy_are_copied_by_the_caller() -> None:
     text = _instrumented()
     assert re.search(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_backend import FakeBackend, make_operator, make_request
@@ -58,7 +59,7 @@ def service(tmp_path: Path, backend: FakeBackend) -> Iterator[EvaluationService]
     service.close()
 
 
-def run(spec: OpSpec, backend: FakeBackend, *directives: str, **how: float | MeasureProtocol) -> EvalResult:
+def run(spec: OpSpec, backend: FakeBackend, *directives: str, **how: Any) -> EvalResult:
     best_us = how.pop("best_us", None)
     assert best_us is None or isinstance(best_us, float)
     request = make_request(spec, *directives, **how)
@@ -94,6 +95,19 @@ def test_what_is_wrong_in_the_domain_is_refused(
     )
     assert [(case.case_id, case.status) for case in result.cases] == [("small", Status.INCORRECT)]
     assert result.charge.evaluations == 1
+    assert backend.live_runs == 0
+
+
+@pytest.mark.parametrize(("directive", "status"), [("", Status.OK), ("wrong_in_domain", Status.INCORRECT)])
+@pytest.mark.parametrize("best_us", [1.0, 1000.0])
+def test_a_request_that_leaves_the_smallest_case_out_is_judged_on_its_domain(
+    spec: OpSpec, backend: FakeBackend, directive: str, status: Status, best_us: float
+) -> None:
+    result = run(spec, backend, directive, best_us=best_us, case_ids=("large",))
+    assert result.status is status
+    assert backend.reruns[:2] == [("large", 0), DOMAIN]
+    assert backend.built == 2
+    assert [case.case_id for case in result.cases] == ["large"]
     assert backend.live_runs == 0
 
 

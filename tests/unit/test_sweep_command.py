@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from openai_faults import faulty_server, log_of
@@ -146,6 +147,17 @@ def test_a_dry_run_estimates_from_earlier_runs(tmp_path, run):
     told = json.loads(run(*wanted, *priced)[1])
     assert told["usd"] == pytest.approx(8 * (1000 * 10 + 500 * 100) / 1e6)
     assert not (tmp_path / "runs" / "sweep").exists()
+
+
+def test_the_plan_of_the_protocol_for_models_is_what_its_page_says():
+    """docs/models_protocol.md: eight operators, four methods, three seeds, equal limits."""
+    root = Path(__file__).parents[2]
+    plan = read_plan(root / "benchmarks" / "methods" / "model_comparison.toml", model="m")
+    page = (root / "docs" / "models_protocol.md").read_text("utf-8")
+    assert len(jobs_of(plan)) == 8 * 4 * 3
+    assert all(f"`{method}`" in page for method in plan.methods)
+    assert f"| {', '.join(plan.operators)} of suite `core` |" in page
+    assert f"at most {plan.limits.tokens:,} tokens a run" in page
 
 
 def test_a_suite_that_is_not_imported_is_refused_with_what_to_do(run, monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ascend_gym.core.records import Candidate, EvalResult
 from ascend_gym.rewrites.answer import CODE_BEGINS
@@ -17,6 +17,8 @@ _MAX_MESSAGE_CHARACTERS = 400
 _MAX_REASON_CHARACTERS = 300
 _SHOWN_ATTEMPTS = 32
 _BRIEF_REASON_CHARACTERS = 160
+_CONCISE_DIFF_LINES = 40
+_KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ def describe_attempts(attempts: Sequence[Attempt], first: int = 1, *, in_full: i
     Args:
         attempts: what was attempted.
         first: number of the first of them.
-        in_full: how many of the last ones are told in full, the others in a line each; ``None`` for all.
+        in_full: how many of the last ones are told in full, the others in a line each; ``None`` for all. With
+            a number, those that were kept are told without their diff, as the sources that follow have it.
     """
     if not attempts:
         return "Nothing was attempted yet."
@@ -86,7 +89,10 @@ def describe_attempts(attempts: Sequence[Attempt], first: int = 1, *, in_full: i
     brief = 0 if in_full is None else max(0, len(attempts) - in_full)
     lines = []
     for number, each in enumerate(attempts[left_out:], left_out):
-        lines.append(_in_brief(number + first, each) if number < brief else _described(number + first, each))
+        if number < brief:
+            lines.append(_in_brief(number + first, each))
+            continue
+        lines.append(_described(number + first, each if in_full is None else _concise(each)))
     return "\n".join(lines)
 
 
@@ -132,6 +138,15 @@ def _described(number: int, attempt: Attempt) -> str:
         *(f"- {since}{each}" for each in attempt.changes),
     ]
     return "\n".join([*lines, diff_block(attempt.diff)] if attempt.diff else lines)
+
+
+def _concise(attempt: Attempt) -> Attempt:
+    """Return an attempt without a diff that the sources shown have anyway, or with a shorter one."""
+    if attempt.outcome.startswith(_KEPT):
+        return replace(attempt, diff=())
+    left_out = len(attempt.diff) - _CONCISE_DIFF_LINES
+    more = (f"({left_out} more lines)",) if left_out > 0 else ()
+    return replace(attempt, diff=(*attempt.diff[:_CONCISE_DIFF_LINES], *more))
 
 
 def _in_brief(number: int, attempt: Attempt) -> str:

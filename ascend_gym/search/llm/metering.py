@@ -50,8 +50,11 @@ class Price:
             MisuseError: the text is something else.
         """
         try:
-            prompt_usd, completion_usd, *cached = (float(part) for part in text.split(","))
-            (cached_usd,) = cached or [None]
+            numbers = [float(part) for part in text.split(",")]
+            prompt_usd, completion_usd = numbers[:2]
+            cached_usd: float | None = None
+            if len(numbers) > 2:
+                (cached_usd,) = numbers[2:]
         except ValueError as error:
             expected = "a price as IN,OUT or IN,OUT,CACHED in US dollars per million tokens"
             raise MisuseError(f"expected {expected}, such as 0.28,0.42, got {text!r}") from error

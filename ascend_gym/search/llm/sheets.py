@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -171,13 +172,20 @@ def _hbm_by_cores(target: TargetSheet) -> str:
     """Return what HBM gives in all to some numbers of cores that read without a pause.
 
     Each core's requests wait for those of the others: one core gets its own maximum, all cores get the rate
-    of HBM (``compute_shared_rates`` of the pricing program).
+    of HBM (``compute_shared_rates`` and ``Memory::hbm_speed`` of the pricing program).
     """
-    of_core = target.copies.core_hbm_bytes_per_cycle * target.clock_mhz * 1e-3
-    slowed = max(0.0, 1 / target.copies.hbm_gb_per_s - 1 / (target.aiv_cores * of_core))
+    copies = target.copies
+    of_core = copies.core_hbm_bytes_per_cycle * target.clock_mhz * 1e-3
+    with_all = min(1.0, copies.hbm_gb_per_s / (target.aiv_cores * of_core))
+    not_waited = (1 - (1 - with_all) / copies.hbm_reached_share) / with_all
+    peak = copies.hbm_gb_per_s / copies.hbm_reached_share
+
+    def rate_gb_per_s(cores: int) -> float:
+        load = cores * of_core / peak
+        return 2 * cores * of_core / (1 + load + math.sqrt((1 + load) ** 2 - 4 * load * not_waited))
+
     some = [each.blocks for each in target.launches if 1 < each.blocks < target.aiv_cores]
-    rates = {cores: cores * of_core for cores in some}
-    return ", ".join(f"{cores} cores {rate / (1 + rate * slowed):.0f}" for cores, rate in rates.items())
+    return ", ".join(f"{cores} cores {rate_gb_per_s(cores):.0f}" for cores in some)
 
 
 def _scalar_fields(target: TargetSheet) -> dict[str, str]:

@@ -33,6 +33,7 @@ CALLBACKS = (
     "declare void @asim_count(i64)",
     "declare ptr @asim_call(ptr, ptr, i64)",
     "declare i64 @asim_value(i64)",
+    "declare i64 @asim_divide(i64, i64, i64)",
     "declare void @asim_unreachable()",
     "declare void @asim_reached(i32)",
 )
@@ -45,6 +46,7 @@ _ATTRIBUTES = (
 # that is interrupted in one could not tell where it was. RtLibUseGOT says the same of LLVM's own calls.
 DIRECT = " nonlazybind"
 NUMBER = re.compile(r"-?\d+|true|false")  # all else may be undefined
+DIVISION = re.compile(r"  (%\S+ = )([us])(div|rem)(?: exact)? (i(?:8|16|32|64)) (\S+), (\S+)")
 _FLAGS = (
     'i32 7, !"RtLibUseGOT", i32 1',
     'i32 7, !"Dwarf Version", i32 4',
@@ -183,7 +185,7 @@ class _FunctionWriter:
         self._count_at = len(self._lines)
 
     def _plain(self, step: CheckedStep) -> None:
-        self._write(step.head, step)
+        self._write(guarded_division(step.head) or step.head, step)
 
     def _load(self, step: CheckedStep) -> None:
         self._access("asim_load", step)
@@ -290,6 +292,20 @@ class _FunctionWriter:
             self._places.add(step.debug[1:])
         self._begin = self._begin or debug
         self._lines.append(line + debug)
+
+
+def guarded_division(line: str) -> str | None:
+    """Return the call of ``asim_divide`` in the place of a division that a processor may refuse.
+
+    Returns:
+        ``None`` for all other lines, and for divisions by a number that is neither 0 nor -1.
+    """
+    found = DIVISION.fullmatch(line)
+    if found is None or (NUMBER.fullmatch(found[6]) and found[6] not in ("0", "-1")):
+        return None
+    result, sign, what, type_, dividend, divisor = found.groups()
+    how = int(type_[1:]) | (sign == "s") << 8 | (what == "rem") << 9
+    return f"  {result}call {type_} @asim_divide({type_} {dividend}, {type_} {divisor}, i64 {how})"
 
 
 def count_calls(costs: Sequence[int], debug: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from npu_daemon.simulator.kernel_ir.instructions import PLAIN, TYPE, ScalarClass
-from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, DIRECT, count_calls
+from npu_daemon.simulator.kernel_ir.instrumenter import CALLBACKS, DIRECT, count_calls, guarded_division
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.ir_text import with_plain_names
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
@@ -85,6 +85,8 @@ class _Writer:
             return []
         self._count(opcode, body)
         in_its_place = _memory_callback(body, debug)
+        if (division := guarded_division(body)) is not None:
+            in_its_place = division + debug
         self._rest.append(in_its_place or f"{self._callback(opcode, body, debug)}{line}")
         return []
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from npu_daemon.simulator.kernel_ir.checked import ENTRY_POINTS
 from npu_daemon.simulator.kernel_ir.instructions import PLAIN, ScalarClass
-from npu_daemon.simulator.kernel_ir.instrumenter import NUMBER
+from npu_daemon.simulator.kernel_ir.instrumenter import NUMBER, guarded_division
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.signatures import KernelInterface, read_parameters
@@ -54,6 +54,7 @@ _CALLBACKS = frozenset(
         "call",
         "unreachable",
         "value",
+        "divide",
         "reached",
     )
 )
@@ -147,6 +148,8 @@ class _Checker:
         line = lines[number]
         row = PLAIN.get(opcode)
         if row is not None:
+            if row.cost is ScalarClass.DIVIDE and guarded_division(line) is not None:
+                raise _broken("a division that may end the process", line)
             return row.cost
         if opcode not in _ALLOWED_BESIDE:
             raise _broken("an instruction", line)
@@ -174,7 +177,7 @@ class _Checker:
             raise _broken("a call", line)
         callee, arguments = found.groups()
         if callee in _CALLBACKS:
-            return None
+            return ScalarClass.DIVIDE if callee == "@asim_divide" else None
         if callee[0] == "%":
             target = _TARGETS.fullmatch(lines[number - 1]) if number else None
             if target is None or target[1] != callee:

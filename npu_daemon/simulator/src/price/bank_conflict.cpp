@@ -50,19 +50,29 @@ void touch_mask(Slot &slot, const Operand &operand, uint32_t repeats, uint32_t r
     if ((first + 31) / 32 * 32 < next) slot.touch(operand.address + (first + 31) / 32 * 32, write);
 }
 
-void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeats, uint32_t repeat, bool write) {
+// Of the data blocks of a repeat, the part that instruction slot `part` of `parts` reads or writes.
+void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeats, uint32_t repeat, bool write, uint32_t part, uint32_t parts) {
     constexpr uint32_t kInOrder = 1u | 8u << 16;
     if (operand.stride == kInOrder && operand.extent_bytes < repeats * 32) return touch_mask(slot, operand, repeats, repeat, write);
     const uint32_t block_stride = operand.stride & 0xffffu;
     const uint32_t repeat_stride = operand.stride >> 16;
     const uint32_t blocks = block_stride == 0 ? 1 : std::min(kBlocksPerRepeat, (operand.extent_bytes + 31) / 32);
     const uint64_t start = operand.address + uint64_t{repeat} * repeat_stride * 32;
-    for (uint32_t block = 0; block < blocks; ++block) slot.touch(start + uint64_t{block} * block_stride * 32, write);
+    const uint32_t end = std::min(blocks, kBlocksPerRepeat * (part + 1) / parts);
+    for (uint32_t block = kBlocksPerRepeat * part / parts; block < end; ++block) slot.touch(start + uint64_t{block} * block_stride * 32, write);
 }
 
 bool same_operands(const Entry &a, const Entry &b) {
     if (a.record.repeats != b.record.repeats || a.record.operands != b.record.operands) return false;
     return std::memcmp(a.operands, b.operands, a.record.operands * sizeof(Operand)) == 0;
+}
+
+// A source that is read twice, as in x * x: each row of it is read once for both.
+bool read_before(const Entry &entry, uint32_t operand) {
+    for (uint32_t i = 1; i < operand; ++i) {
+        if (std::memcmp(&entry.operands[i], &entry.operands[operand], sizeof(Operand)) == 0) return true;
+    }
+    return false;
 }
 
 size_t hash_of(const Entry &entry) {
@@ -73,23 +83,26 @@ size_t hash_of(const Entry &entry) {
 
 }  // namespace
 
-BankCycles bank_cycles_per_repeat(const Entry &entry) {
+BankCycles bank_cycles_per_repeat(const Entry &entry, uint32_t parts) {
     const uint32_t repeats = std::min(entry.record.repeats, kSampledRepeats);
     if (repeats == 0) return {};
     uint32_t cycles = 0, group_cycles = 0;
-    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+    for (uint32_t step = 0; step < repeats * parts; ++step) {
+        const uint32_t repeat = step / parts, part = step % parts;
         Slot slot;
-        for (uint32_t i = 1; i < entry.record.operands; ++i) touch_repeat(slot, entry.operands[i], entry.record.repeats, repeat, false);
-        if (entry.record.operands > 0 && repeat > 0) touch_repeat(slot, entry.operands[0], entry.record.repeats, repeat - 1, true);
+        for (uint32_t i = 1; i < entry.record.operands; ++i) {
+            if (!read_before(entry, i)) touch_repeat(slot, entry.operands[i], entry.record.repeats, repeat, false, part, parts);
+        }
+        if (entry.record.operands > 0 && repeat > 0) touch_repeat(slot, entry.operands[0], entry.record.repeats, repeat - 1, true, part, parts);
         cycles += slot.cycles();
         group_cycles += slot.group_cycles();
     }
     return {static_cast<double>(cycles) / repeats, static_cast<double>(group_cycles) / repeats};
 }
 
-const BankCycles &BankConflicts::cycles_per_repeat(const Entry &entry) {
+const BankCycles &BankConflicts::cycles_per_repeat(const Entry &entry, uint32_t parts) {
     Known &known = known_[hash_of(entry) % kPlaces];
-    if (!same_operands(known.entry, entry)) known = {entry, bank_cycles_per_repeat(entry)};
+    if (known.parts != parts || !same_operands(known.entry, entry)) known = {entry, parts, bank_cycles_per_repeat(entry, parts)};
     return known.cycles;
 }
 

@@ -109,6 +109,7 @@ std::map<std::string, double Chip::*> figures() {
         {"odd_burst_cycles", &Chip::odd_burst_cycles},
         {"l2_bytes", &Chip::l2_bytes},
         {"l2_line_bytes", &Chip::l2_line_bytes},
+        {"hbm_reached_share", &Chip::hbm_reached_share},
         {"l2_usable_share", &Chip::l2_usable_share},
         {"l2_dirty_bytes", &Chip::l2_dirty_bytes},
         {"launches", &Chip::launches},
@@ -123,8 +124,9 @@ bool power_of_two(double value) {
 void compute_shared_rates(Chip &chip) {
     chip.hbm_shared_bytes_per_cycle = chip.hbm_gb_per_s * 1000 / chip.clock_mhz;
     chip.l2_shared_bytes_per_cycle = chip.l2_gb_per_s * 1000 / chip.clock_mhz;
-    const double unshared = chip.aiv_cores * chip.hbm_core_bytes_per_cycle;
-    chip.hbm_queue_bytes_per_cycle = 1 / (chip.clock_mhz / (chip.hbm_gb_per_s * 1000) - 1 / unshared);
+    chip.hbm_peak_bytes_per_cycle = chip.hbm_shared_bytes_per_cycle / chip.hbm_reached_share;
+    const double speed = std::min(1.0, chip.hbm_shared_bytes_per_cycle / (chip.aiv_cores * chip.hbm_core_bytes_per_cycle));
+    chip.hbm_waiting = 1 - (1 - (1 - speed) / chip.hbm_reached_share) / speed;
 }
 
 void list_scalar_cycles(Chip &chip) {

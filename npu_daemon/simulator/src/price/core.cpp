@@ -60,7 +60,9 @@ InstructionTime Core::vector_time(const Entry &entry) {
     const double hidden = start - chip_.vector_issue_cycles;
     if (record.repeats == 0) return {chip_.vector_issue_cycles, hidden};
     const double throughput = chip_.repeat_cycles(info(record.op).cost, record.dtype_bytes);
-    const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry);
+    // Divisions take a repeat in parts: 32 elements a cycle are 4 blocks of float or 2 of half, each read of which may conflict.
+    const uint32_t parts = info(record.op).cost == Cost::Divide ? static_cast<uint32_t>(std::clamp(throughput, 1.0, 8.0)) : 1;
+    const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry, parts);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
     const double repeat_cycles = record.repeats * std::max(throughput, bank.cycles);
@@ -84,10 +86,13 @@ InstructionTime Core::vector_time(const Entry &entry) {
             queued.kind = Kind::Wait;
             queued.flag = entry.flag;
             break;
-        case Op::PipeBarrier:
+        case Op::PipeBarrier: {
             queued.kind = Kind::Barrier;
-            state.works.push().time = {held_up_cycles_, 0};
+            Work &barrier = state.works.push();
+            barrier.time = {held_up_cycles_, 0};
+            barrier.after_own = which != Pipe::V;   // there who needs results waits for them, see order_vectors
             break;
+        }
         case Op::CrossCoreSet:
             queued.kind = Kind::CrossCoreSet;
             state.raised.push(raised_flag(record, 0));
@@ -217,7 +222,8 @@ void Core::end_block() {
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
-// Barriers between vector instructions: notes that the compiler inserts one, and how long the kernel's own hold the pipe up.
+// Barriers between vector instructions. One holds up the instruction that needs an earlier result, whether the kernel has it or the
+// compiler inserts it; the kernel's own take as long as a flag besides.
 void Core::order_vectors(const Entry &entry) {
     const Record &record = entry.record;
     const Pipe target = pipe_of(record.target_pipe);
@@ -227,8 +233,7 @@ void Core::order_vectors(const Entry &entry) {
         after_own_ = vector_order_.next(entry);
         if (after_own_) work(chip_.issue_cycles, &ScalarWork::order_cycles);
     } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
-        vector_order_.clear();
-        held_up_cycles_ = chip_.issue_cycles;
+        held_up_cycles_ = chip_.flag_cycles;
     } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
         vector_order_.clear();
     } else if (record.op == Op::PipeBarrier) {

@@ -48,8 +48,9 @@ bool Core::pass(PipeState &state, Queued &head) {
         state.free_at = head.time;
         raised.pop();
     } else {
-        head.time = std::max(could_start, state.drained_at);
-        state.free_at = head.time + state.works.front().time.busy_cycles;
+        const Work &barrier = state.works.front();
+        head.time = barrier.after_own ? std::max(could_start, state.drained_at) : could_start;
+        state.free_at = head.time + barrier.time.busy_cycles;
         state.works.pop();
     }
     state.wait_cycles += head.time - could_start;

@@ -1,6 +1,7 @@
 #include "asim/timing/memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace asim {
@@ -126,23 +127,30 @@ Demand Memory::demand_of(double now, const GlobalCopy &copy) {
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
     if (demand.lane == Lane::Miss && in_front > 0) demand.load.sharing = sharing_cycles(in_front, traffic, copy) / demand.solo_cycles;
-    if (read_bytes > 0) demand.load.read = read_bytes * grid_factor_of(copy) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
-    if (written_bytes > 0) demand.load.write = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    if (read_bytes > 0) demand.load.read = read_bytes * grid_factor_of(copy) / chip_.hbm_peak_bytes_per_cycle / demand.solo_cycles;
+    if (written_bytes > 0) demand.load.write = written_bytes * chip_.hbm_write_factor / chip_.hbm_peak_bytes_per_cycle / demand.solo_cycles;
     demand.load.l2 = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
     const double read_latency = demand.lane == Lane::Miss ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
     demand.latency_cycles = (write ? chip_.mte3_latency_cycles : 0) + (write && !atomic ? 0 : read_latency);
     return demand;
 }
 
+// The speed s of copies that ask for `load` times what HBM could give. A request waits in a queue that is the longer the more of
+// HBM is in use, u = s * load: 1 / s = 1 + hbm_waiting * u / (1 - u), which this solves.
+double Memory::hbm_speed(double load) const {
+    const double both = 1.0 + load;
+    return 2.0 / (both + std::sqrt(both * both - 4.0 * load * (1.0 - chip_.hbm_waiting)));
+}
+
 // The speed of each lane under the present loads; writes yield to the reads.
 void Memory::find_speeds() {
     const double l2_speed = l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0;
-    const double hbm_load = 1.0 + read_load_ + sharing_load_ + write_load_;
-    const double miss_speed = hbm_load > 1.0 ? std::min(1.0 / hbm_load, l2_speed) : l2_speed;
+    const double hbm_load = read_load_ + sharing_load_ + write_load_;
+    const double miss_speed = hbm_load > 0.0 ? std::min(hbm_speed(hbm_load), l2_speed) : l2_speed;
     speeds_[static_cast<size_t>(Lane::Hit)] = l2_speed;
     speeds_[static_cast<size_t>(Lane::Miss)] = miss_speed;
     // What writes evict goes to HBM no faster than that takes it.
-    const double evicted_bytes_per_cycle = write_load_ * chip_.hbm_queue_bytes_per_cycle;
+    const double evicted_bytes_per_cycle = write_load_ * chip_.hbm_peak_bytes_per_cycle;
     const double taken = evicted_bytes_per_cycle > 0 ? chip_.hbm_shared_bytes_per_cycle / evicted_bytes_per_cycle : 1.0;
     speeds_[static_cast<size_t>(Lane::Write)] = std::min({1.0 - chip_.write_yield * read_share(), l2_speed, taken});
 }
@@ -150,7 +158,7 @@ void Memory::find_speeds() {
 // Share of HBM's bandwidth that reads use.
 double Memory::read_share() const {
     if (read_load_ == 0) return 0;
-    const double read_bytes_per_cycle = speed(Lane::Miss) * read_load_ * chip_.hbm_queue_bytes_per_cycle;
+    const double read_bytes_per_cycle = speed(Lane::Miss) * read_load_ * chip_.hbm_peak_bytes_per_cycle;
     return std::min(1.0, read_bytes_per_cycle / chip_.hbm_shared_bytes_per_cycle);
 }
 

@@ -87,6 +87,19 @@ const void *asim_call(const void *target, const void *const *targets, uint64_t c
 
 uint64_t asim_value(uint64_t value) { return value; }
 
+uint64_t asim_divide(uint64_t dividend, uint64_t divisor, uint64_t how) {
+    const uint32_t unused = 64 - (how & 0xff);      // registers hold anything above the operands
+    const bool remainder = (how & 0x200) != 0;
+    if (divisor << unused == 0) return remainder ? dividend : 0;
+    if ((how & 0x100) == 0) {
+        const uint64_t a = dividend << unused >> unused, b = divisor << unused >> unused;
+        return remainder ? a % b : a / b;
+    }
+    const int64_t a = static_cast<int64_t>(dividend << unused) >> unused, b = static_cast<int64_t>(divisor << unused) >> unused;
+    if (b == -1) return remainder ? 0 : -static_cast<uint64_t>(a);
+    return static_cast<uint64_t>(remainder ? a % b : a / b);
+}
+
 void asim_unreachable() {
     asim::fault(asim::FaultKind::RuntimeFault, "unreachable code",
                 "the kernel came to a place that it says cannot be reached: a function that ends without returning a value, or "

@@ -34,6 +34,11 @@ ASIM_API const void *asim_call(const void *target, const void *const *targets, u
 // fewer bits than a register. What it concludes of undefined values would leave range checks and masks out.
 ASIM_API uint64_t asim_value(uint64_t value);
 
+// In the place of a division or remainder of integers whose divisor may be 0 or -1. `how` has the bits of the operands in its
+// lowest byte, then whether they are signed, then whether the remainder is asked for. The scalar unit goes on after a division by 0
+// (docs/simulator.md): here the quotient is 0 and the remainder the dividend. The quotient that does not fit wraps.
+ASIM_API uint64_t asim_divide(uint64_t dividend, uint64_t divisor, uint64_t how);
+
 // Where code must not be reached.
 [[noreturn]] ASIM_API void asim_unreachable();
 }

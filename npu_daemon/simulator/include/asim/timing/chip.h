@@ -93,14 +93,16 @@ struct Chip {
     double cube_row_cycles = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
+    double hbm_reached_share = 0;   // of what HBM could give, what all vector cores together get
     double l2_usable_share = 0;     // of its bytes, what one kernel's data keep
     double l2_dirty_bytes = 0;      // results of other kernels in it, which are written to HBM as this one takes their lines
     double launches = 0;            // of the same trace, one after another; the last one is priced
 
-    // Shared by all cores, and computed from the figures above. What HBM would give to endless requests is more than what it
-    // gives: all vector cores together get `hbm_gb_per_s` of it, each waiting its turn.
-    double hbm_queue_bytes_per_cycle = 0;
+    // Shared by all cores, and computed from the figures above: what HBM could give; what all vector cores together get of it,
+    // each waiting its turn; and how long a request waits beside its own time when others take half of what HBM could give.
+    double hbm_peak_bytes_per_cycle = 0;
     double hbm_shared_bytes_per_cycle = 0;
+    double hbm_waiting = 0;
     double l2_shared_bytes_per_cycle = 0;
     double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order; Fetched, the last, is priced by lines
 

@@ -126,7 +126,7 @@ private:
         uint64_t bytes = 0;
         Op op = Op::Count;
         bool tile_by_tile = false;  // it gives its results so
-        bool after_own = false;     // it starts when its own pipe has finished what was issued before
+        bool after_own = false;     // it waits until its own pipe has finished what was issued before
     };
     struct alignas(kHostLineBytes) PipeState {
         double free_at = 0;         // the next instruction may start
@@ -223,7 +223,7 @@ private:
     uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
     double next_start_ = kNever;        // of the timed heads, when the core was last left
     double held_up_cycles_ = 0;         // of the current record
-    bool after_own_ = false;            // the current record has a barrier of the compiler's before it
+    bool after_own_ = false;            // the current record waits for results of its own pipe
     std::optional<Records> records_;
     std::array<PipeState, kPipeCount> pipes_;
     std::vector<FlagTimes> flags_;      // of the block, by number: when they were raised

@@ -64,8 +64,7 @@ struct Demand {
     CacheTraffic traffic;           // what the cache did for it
 };
 
-// Copies under way slow each other down. The more bytes they ask of HBM, the longer each request waits in its queues:
-// at load x (1 = as much as HBM could give) copies progress at 1 / (1 + x) of their speed alone. HBM serves
+// Copies under way slow each other down. The more of HBM is in use, the longer each request waits in its queues. HBM serves
 // requests of several cores for the same line one after another, which holds up all others. Of the L2 cache copies
 // get equal shares once they ask for more than it has. Copies of the same lane progress alike.
 //
@@ -130,6 +129,7 @@ private:
         double time;
     };
     double speed(Lane lane) const { return speeds_[static_cast<size_t>(lane)]; }
+    double hbm_speed(double load) const;
     void find_speeds();
     double read_share() const;
     bool start_write(const Demand &demand, uint32_t owner);

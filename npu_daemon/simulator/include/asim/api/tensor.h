@@ -161,6 +161,11 @@ public:
         size_elems_ = src.GetSize() > offset ? static_cast<uint32_t>((src.GetSize() - offset) * sizeof(S) / sizeof(T)) : 0;
         position_ = src.GetPosition();
     }
+    // Of the library's own records of addresses, which simulated tensors do not have.
+    template <typename Address>
+    void SetAddr(const Address &) {
+        static_assert(sizeof(Address) == 0, "SetAddr takes what only the library's own tensors hold: use SetAddrWithOffset");
+    }
     TPosition GetPosition() const { return position_; }
     T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
     T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }

@@ -39,7 +39,11 @@ _MAY_BE_OURS = re.compile(
     r"shared librar|shared object|file too short|ELF|undefined symbol|No such file|cannot open"
     r"|exit status 12[67]|signal|SIG|read-only|removed while in use|unreadable|readable report"
 )
-_FULL = re.compile(r"[Nn]o space left|disk is full|ENOSPC")  # likewise
+# A full disk, or a process of the build or the run that was killed by somebody else: tried again, too. If the
+# same is said every time, it is the candidate that does it.
+_FROM_OUTSIDE = re.compile(
+    r"[Nn]o space left|disk is full|ENOSPC|SIGKILL|[Ss]ignal 9\b|exit status 137|\bKilled\b|due to signal"
+)
 _FULL_BELOW_BYTES = 32 * 2**20
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
 
@@ -155,7 +159,7 @@ class EvaluationService:
         """Return a result with the names of the folders that it came from, which are as they were written.
 
         A result of damaged files says nothing about the candidate: they are made again and it is repeated.
-        Neither does a failure on a full disk.
+        Neither does a failure on a full disk, or the death of a process that nothing of ours has killed.
         """
         for _ in range(_ATTEMPTS):
             with OWN_FILES.recording() as used:
@@ -164,7 +168,7 @@ class EvaluationService:
             damaged = OWN_FILES.damaged(used, deep=deep)
             confined = self._backend.describe().sandbox in CONFINING
             full = self._full_disk() if result.status is not Status.OK else ""
-            told = any(_FULL.search(each.message) for each in result.all_diagnostics)
+            told = any(_FROM_OUTSIDE.search(each.message) for each in result.all_diagnostics)
             ours = damaged and (confined or result.status is not Status.GUARD_REJECTED)
             if not ours and not full and not told:
                 break

@@ -50,7 +50,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAUSE_S = 0.02
 KILLED = ("worker", "worker", "below_worker", "below_worker", "broker", "client")
 OTHERS = ("stopped_worker", "stopped_broker", "full_disk", "cut_log", "half_open")
-DAMAGED_PARTS = ("builds", "case_data", "toolchain")
+DAMAGED_PARTS = ("builds", "builds", "case_data", "case_data", "toolchain")
 DISK_MIB = 3072
 CHUNK_BYTES = 1 << 16
 
@@ -347,12 +347,22 @@ def _children(pid: int) -> list[int]:
 
 
 def run(
-    folder: Path, arguments: argparse.Namespace, jobs: int, faults: list[tuple[str, str]]
+    folder: Path,
+    arguments: argparse.Namespace,
+    jobs: int,
+    faults: list[tuple[str, str]],
+    opened: contextlib.ExitStack,
 ) -> tuple[Cluster, float, tuple[list[str], list[str]]]:
-    """Run jobs while faults happen; return the cluster, stopped, how long it took, and what is left of it."""
+    """Run jobs while faults happen.
+
+    Returns:
+        The cluster, stopped; how long it took; and what is left of it: processes and temporary files. Its
+        disk goes with ``opened``.
+    """
     chance = random.Random(arguments.seed)
     folder.mkdir()
     cluster = Cluster(folder, arguments, jobs)
+    opened.callback(cluster.remove)
     acts: dict[str, Callable[[str], bool]] = {
         "kill": lambda kind: cluster.kill(kind, chance),
         "damage": lambda _: cluster.damage(chance),
@@ -408,10 +418,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="ag-chaos-") as parent, contextlib.ExitStack() as opened:
         folder = arguments.keep or Path(parent)
         folder.mkdir(parents=True, exist_ok=True)
-        calm, calm_s, _ = run(folder / "calm", arguments, arguments.variants, [])
-        opened.callback(calm.remove)
-        chaos, chaos_s, left = run(folder / "chaos", arguments, arguments.jobs, faults_of(arguments))
-        opened.callback(chaos.remove)
+        calm, calm_s, _ = run(folder / "calm", arguments, arguments.variants, [], opened)
+        chaos, chaos_s, left = run(folder / "chaos", arguments, arguments.jobs, faults_of(arguments), opened)
         expected = {answer["job"]: answer["result"] for answer in calm.answered()}
         answers = chaos.answered()
         found = {answer["job"]: answer["result"] for answer in answers}

@@ -178,7 +178,7 @@ def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
 def output_dtypes(definition: OperatorDef, proposal: CaseDraft) -> list[DType | None]:
     """Return the types of the outputs in the column of the definition that a proposal's inputs are in."""
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
-    for column in range(columns):
+    for column in range(max(columns, 1)):  # types that follow others are said by the case alone
         if all(
             tensor.dtype is None
             or not parameter.dtypes

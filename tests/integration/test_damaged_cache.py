@@ -233,6 +233,25 @@ def test_a_disk_that_is_full_for_a_while_is_no_candidate_s_fault(
     assert (result.status, result.charge.evaluations) == expected
 
 
+@pytest.mark.parametrize(
+    "told", ["the compiler ended with signal 9", "clang: unable to execute command: Killed"]
+)
+def test_a_compiler_that_somebody_kills_is_no_candidate_s_fault(
+    host: Host, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    evaluate, tries = service_module.evaluate, []
+
+    def killed_once(request: EvalRequest, *arguments: object, **named: object) -> EvalResult:
+        tries.append(request)
+        if len(tries) > 1:
+            return evaluate(request, *arguments, **named)  # type: ignore[arg-type]
+        return failed_result(request, Status.BUILD_ERROR, Diagnostic(phase=Phase.BUILD_KERNEL, message=told))
+
+    monkeypatch.setattr(service_module, "evaluate", killed_once)
+    result = host.evaluate()
+    assert (len(tries), result.status, result.charge.evaluations) == (2, Status.OK, 1)
+
+
 def test_a_candidate_that_only_says_that_the_disk_is_full_is_blamed_and_charged(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

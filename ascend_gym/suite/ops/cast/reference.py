@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-
 LEAST, MOST = -(2.0**31), 2.0**31 - 1.0
 
 

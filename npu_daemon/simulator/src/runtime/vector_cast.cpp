@@ -1,6 +1,8 @@
 // Type conversion of tensors.
 #include "asim/semantics/cast.h"
 
+#include <cmath>
+
 #include "asim/numeric/half_run.h"
 #include "asim/semantics/lanes.h"
 
@@ -57,6 +59,17 @@ void convert_scaled(Lanes dst, Lanes src, const Shape &shape) {
                         source<int32_t>(src));
 }
 
+// A word of SetDeqScale: scale in bits 0 to 31, offset of 9 bits from bit 37 on, the sign of results in bit 46.
+int8_t dequantised(uint64_t word, int16_t value, bool is_signed) {
+    constexpr int kOffsetBits = 9;
+    const auto scale = from_float_bits<float>(static_cast<uint32_t>(word));
+    int offset = static_cast<int>(word >> 37 & ((1 << kOffsetBits) - 1));
+    if (offset >= 1 << (kOffsetBits - 1)) offset -= 1 << kOffsetBits;
+    const double rounded = std::nearbyint(static_cast<double>(value) * scale) + offset;
+    const double low = is_signed ? -128.0 : 0.0, high = is_signed ? 127.0 : 255.0;
+    return static_cast<int8_t>(static_cast<int>(std::isnan(rounded) ? 0.0 : std::clamp(rounded, low, high)));
+}
+
 void check_mode(RoundMode mode) {
     if (mode > RoundMode::CAST_ODD) fault(FaultKind::RuntimeFault, "Cast", "there is no rounding mode of number %u", static_cast<unsigned>(mode));
 }
@@ -86,6 +99,46 @@ void emit_int4(uint8_t *dst, bool dst_packed, uint8_t *src, bool src_packed, uin
 }
 
 }  // namespace
+
+void cast_dequant(Lanes dst, Lanes src, DequantShape how, Shape shape) {
+    constexpr uint32_t kLanes = lanes_per_repeat(sizeof(int16_t)), kBlockLanes = kUbBlockBytes / sizeof(int16_t);
+    constexpr uint32_t kTableBytes = kBlockLanes * sizeof(uint64_t);
+    const VectorRegisters &registers = vector_registers();
+    if (!registers.deq_scale_set) {
+        fault(FaultKind::RuntimeFault, "CastDequant", "scales come from SetDeqScale, which was not called");
+    }
+    const Operand out = vector_operand<int16_t>(Op::Cast, "dst", dst, shape, sizeof(int16_t));
+    const Operand in = vector_operand<int16_t>(Op::Cast, "src", src, shape, sizeof(int16_t));
+    uint64_t words[kBlockLanes];
+    std::fill_n(words, kBlockLanes, registers.deq_scale);
+    Operand table = kNoOperand;
+    if (how.by_lane) {
+        const uint8_t *const base = block().ub + registers.deq_scale * kUbBlockBytes;
+        const uint64_t offset = checked_ub("CastDequant", base, kTableBytes);
+        std::memcpy(words, base, sizeof words);
+        table = {offset, static_cast<uint64_t>(Space::Ub), kTableBytes, 1u};
+    }
+    for (const uint64_t word : words) {
+        if ((word >> 46 & 1) == (how.is_signed ? 1u : 0u)) continue;
+        fault(FaultKind::RuntimeFault, "CastDequant", "signMode of SetDeqScale is %s, but results are %s: int8_t takes true, uint8_t false",
+              word >> 46 & 1 ? "true" : "false", how.is_signed ? "int8_t" : "uint8_t");
+    }
+    int8_t results[kLanes];
+    for (uint32_t repeat = 0; repeat < repeats_of(shape, sizeof(int16_t)); ++repeat) {
+        for (uint32_t lane = 0; lane < kLanes; ++lane) {
+            if (lane_active(shape, repeat, lane, kLanes)) {
+                results[lane] = dequantised(words[lane % kBlockLanes], *lane_pointer<int16_t>(src, repeat, lane), how.is_signed);
+            }
+        }
+        for (uint32_t lane = 0; lane < kLanes; ++lane) {
+            if (!lane_active(shape, repeat, lane, kLanes)) continue;
+            auto *block_start = reinterpret_cast<int8_t *>(lane_pointer<int16_t>(dst, repeat, lane / kBlockLanes * kBlockLanes));
+            block_start[(how.second_half ? kBlockLanes : 0) + lane % kBlockLanes] = results[lane];
+        }
+    }
+    if (how.by_lane) return emit_vector(Op::Cast, sizeof(int16_t), repeats_of(shape, sizeof(int16_t)), {out, in, table});
+    emit_vector(Op::Cast, sizeof(int16_t), repeats_of(shape, sizeof(int16_t)), {out, in});
+}
 
 void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count) {
     check_mode(mode);

@@ -126,6 +126,22 @@ template <typename T>
 __aicore__ inline void SetLoadDataPaddingValue(const T padValue) {
     asim::set_load_padding(asim::bits_of_element(padValue));
 }
+__aicore__ inline void SetLoadDataBoundary(uint32_t boundaryValue) { asim::set_load_boundary(boundaryValue); }
+
+struct LoadDataRepeatParam {
+    LoadDataRepeatParam() = default;
+    LoadDataRepeatParam(uint16_t stride, uint8_t repeats, uint8_t mode, uint16_t destination_stride = 0)
+        : repeatStride(stride), repeatTime(repeats), repeatMode(mode), dstStride(destination_stride) {}
+
+    uint16_t repeatStride = 0;
+    uint8_t repeatTime = 1;
+    uint8_t repeatMode = 0;
+    uint16_t dstStride = 0;     // Atlas A2 has none
+};
+__aicore__ inline void SetLoadDataRepeat(const LoadDataRepeatParam &repeatParams) {
+    asim::set_load_repeat(repeatParams.repeatTime, repeatParams.repeatStride, repeatParams.repeatMode);
+}
+
 template <typename T>
 __aicore__ inline void Load3DSetPaddingCal(const T padValue) { SetLoadDataPaddingValue(padValue); }
 

@@ -102,7 +102,7 @@ class json {
     }
     template <class T>
     T value(const std::string &key, const T &otherwise) const {
-        return contains(key) ? at(key).get<T>() : otherwise;
+        return contains(key) ? at(key).template get<T>() : otherwise;
     }
     void push_back(json item) {
         if (is_null()) type_ = value_t::array;
@@ -124,8 +124,15 @@ class json {
             ++place_;
             return *this;
         }
-        bool operator==(const Iterator &other) const { return place_ == other.place_; }
-        bool operator!=(const Iterator &other) const { return place_ != other.place_; }
+        template <class OtherOwner, class OtherValue>
+        bool operator==(const Iterator<OtherOwner, OtherValue> &other) const {
+            return place_ == other.place();
+        }
+        template <class OtherOwner, class OtherValue>
+        bool operator!=(const Iterator<OtherOwner, OtherValue> &other) const {
+            return place_ != other.place();
+        }
+        size_t place() const { return place_; }
 
      private:
         Owner *owner_;
@@ -137,6 +144,8 @@ class json {
     iterator end() { return {this, size()}; }
     const_iterator begin() const { return {this, 0}; }
     const_iterator end() const { return {this, size()}; }
+    const_iterator cbegin() const { return begin(); }
+    const_iterator cend() const { return end(); }
     iterator find(const std::string &key) {
         return contains(key) ? iterator(this, std::distance(members_.begin(), members_.find(key))) : end();
     }
@@ -313,13 +322,13 @@ class json {
     void convert(std::vector<T> &values) const {
         if (!is_array()) throw type_error("an array was expected, got " + dump());
         values.clear();
-        for (const json &item : items_) values.push_back(item.get<T>());
+        for (const json &item : items_) values.push_back(item.template get<T>());
     }
     template <class T>
     void convert(std::map<std::string, T> &values) const {
         if (!is_object()) throw type_error("an object was expected, got " + dump());
         values.clear();
-        for (const auto &[key, member] : members_) values[key] = member.get<T>();
+        for (const auto &[key, member] : members_) values[key] = member.template get<T>();
     }
 
     value_t type_ = value_t::null;

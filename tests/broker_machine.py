@@ -360,7 +360,8 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def no_worker_is_idle_while_a_job_may_run(self) -> None:
         queue = self.state.book.queue
-        if self.state.workforce.next_idle() and not self.state.draining and not self.stopped:
+        held_up = self.state.draining or self.state.no_room or self.stopped
+        if self.state.workforce.next_idle() and not held_up:
             assert queue.queued("alice") == 0
             assert queue.queued("bob") == 0 or queue.running("bob") == 1
 

@@ -58,6 +58,8 @@ def prepare() -> None:
 def main() -> None:
     """Execute or resume the run, and exit with its status."""
     arguments = _parse()
+    if default_connect_timeout_s() is None:
+        set_connect_timeout(_CONNECT_TIMEOUT_S)
     stream = _StepStream()
     over = threading.Event()
     with interruptible() as interrupts:
@@ -107,8 +109,6 @@ def _parse() -> argparse.Namespace:
 
 def _run(arguments: argparse.Namespace, stream: _StepStream) -> SearchOutcome:
     folder: Path = arguments.folder
-    if default_connect_timeout_s() is None:
-        set_connect_timeout(_CONNECT_TIMEOUT_S)
     settings = read_settings(folder)
     spec = operator_of(settings)
     outcome = run_in_folder(

@@ -38,6 +38,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.curve_keys import generate_keys
@@ -260,7 +261,7 @@ class Cluster:
 
     # --- what came of it ---
 
-    def answered(self) -> list[dict[str, object]]:
+    def answered(self) -> list[dict[str, Any]]:
         """Return the answers that clients have written down, each line whole."""
         found = []
         for tenant in range(self.arguments.tenants):

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import zmq
-from daemon_processes import BACKEND, DEADLINE_S, PYTHONPATH, collect, evaluate, wait_for_line
+from daemon_processes import BACKEND, DEADLINE_S, PYTHONPATH, collect, ends, evaluate, wait_for_line
 from fake_backend import make_operator, make_request
 
 from ascend_gym.client import ZmqEvaluator
@@ -233,3 +233,18 @@ def test_a_killed_daemon_goes_on_where_it_was_and_is_run_by_its_operator(
     evaluator.close()
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert any("ready at" in line["message"] for line in lines)
+
+
+def test_stopped_workers_end_with_a_broker_that_is_killed(service: Service) -> None:
+    daemon = service.start()
+    evaluator = ZmqEvaluator(service.address, connect_timeout_s=DEADLINE_S)
+    evaluator.describe()
+    evaluator.close()
+    children = Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split()
+    workers = [int(child) for child in children]
+    assert len(workers) == 2
+    for worker in workers:  # one is ready, the other perhaps still on its way
+        os.kill(worker, signal.SIGSTOP)
+    daemon.kill()
+    daemon.wait()
+    assert [ends(worker) for worker in workers] == [True, True]

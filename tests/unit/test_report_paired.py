@@ -17,11 +17,14 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison
 from ascend_gym.report.leaderboard import leaderboard, leaderboard_table, paired_comparison
 from ascend_gym.report.metrics import paired_test
+from ascend_gym.report.page.results import read_results
 from ascend_gym.report.stored_runs import comparison_runs, method_names
+from ascend_gym.report.sweep_summary import comparisons, summary_document
 from ascend_gym.sweep.merge import import_runs
 from ascend_gym.sweep.plan import read_plan
 from ascend_gym.sweep.store import ResultsStore
 
+METHODS = ("greedy-rules", "best-of-n")
 speedups = st.lists(st.floats(0.5, 4.0), min_size=1, max_size=9)
 
 
@@ -104,6 +107,30 @@ def test_runs_with_other_settings_or_another_simulator_are_of_other_methods(tmp_
     one, other = sorted(names)[:2]
     compared = CliRunner().invoke(cli, ["compare", one, other, "--store", str(path), "--json"])
     assert json.loads(compared.stdout)["equal"] == 1, compared.output
+
+
+def test_every_command_says_the_same_of_one_store(tmp_path):
+    for seed in range(3):
+        search(tmp_path / f"bon{seed}", f"// latency: {60 - seed}\n", seed=seed, budget=4)
+        search(tmp_path / f"greedy{seed}", "// latency: 40\n", method="greedy-rules", seed=seed, budget=4)
+    folders = [path for path in sorted(tmp_path.iterdir()) if path.is_dir()]
+    with ResultsStore(tmp_path / "results.sqlite", write=True) as opened:
+        import_runs(opened, reversed(folders), lambda folder: None)
+        runs = opened.runs()
+        board = leaderboard(opened, "toys", [SPEC.op_id])
+        ((sweep,),) = [summary_document(comparisons(opened, each)) for each in (runs,)]
+        page = read_results(opened, runs[::-1]).main.as_json([4])
+        greedy, bon = (comparison_runs(opened, opened.runs(variant=name)) for name in METHODS)
+        pair = paired_comparison(greedy, bon, 4)
+    by_command = [
+        {row["method"]: row["geometric_mean"] for row in board["rows"]},
+        {row["method"]: row["geometric_mean"] for row in sweep["budgets"]["4"]},
+        {row["method"]: row["geometric_mean"] for row in page["budgets"]["4"]},
+        dict(zip(METHODS, pair["geometric_mean"], strict=True)),
+    ]
+    assert by_command == [by_command[0]] * 4
+    ratios = [next(row["relative"] for row in each["budgets"]["4"] if row["test"]) for each in (sweep, page)]
+    assert [*ratios, pair["ratio"]] == [ratios[0]] * 3
 
 
 def test_the_leaderboard_ranks_methods_and_tells_how_to_repeat_them(store):

@@ -101,7 +101,7 @@ class ScalarCost(Record):
             turn.
         flag_cycles: a SetFlag with its WaitFlag, excluding the wait itself.
         barrier_cycles: a PipeBarrier, excluding the wait itself, except that between vector instructions.
-        vector_barrier_cycles: the same for ``PipeBarrier<PIPE_V>``, which the compiler's own equals.
+        vector_barrier_cycles: the same for ``PipeBarrier<PIPE_V>``, which the compiler's own does not take.
         sync_all_cycles: a SyncAll, excluding the wait itself.
     """
 

@@ -1,57 +1,35 @@
-"""Draws simulated against measured times, on logarithmic axes, by group, from three benchmarks.
-
-python benchmarks/fidelity/fidelity_figure.py --samples FILE --operators FILE --verdicts FILE --out FILE.svg
-"""
+"""Draws simulated against measured times, on logarithmic axes, by group: rows held out are rings."""
 
 from __future__ import annotations
 
-import argparse
 import html
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import device_verdicts
 
 SIZE, MARGIN, LEGEND = 520, 56, 250  # pixels
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#7f7f7f")
 
 
+NEAR = (0.8, 1.25)
+
+
 @dataclass(frozen=True)
 class Point:
-    """A time in microseconds, measured and simulated, and the group that it belongs to."""
+    """A time in microseconds, measured and simulated, its group, and whether fits must not see it."""
 
     group: str
     name: str
     measured_us: float
     simulated_us: float
+    held_out: bool
 
 
-def sample_points(document: dict[str, Any]) -> Iterator[Point]:
-    """Yield the task durations of ``fidelity.py --json``, grouped by sample."""
-    for report in document.values():
-        for row in report["rows"]:
-            if row["metric"] == "Task Duration" and row["simulated"] is not None:
-                group = row["case_id"].partition("/")[0]
-                yield Point(group, row["case_id"], row["measured"], row["simulated"])
-
-
-def operator_points(document: dict[str, Any]) -> Iterator[Point]:
-    """Yield the rows of ``fidelity_operators.py --json``, grouped by operator and element type."""
-    for row in document["rows"]:
-        group = f"{row['operator']} {row['dtype']}"
-        yield Point(group, f"{group} {row['shapes']}", row["measured_us"], row["simulated_us"])
-
-
-def verdict_points(path: Path) -> Iterator[Point]:
-    """Yield the times of generated kernels that ``device_verdicts.py`` compares; fitted ones apart."""
-    for row in device_verdicts.compared(device_verdicts.load(path)):
-        group = "generated kernels, fitted" if row.use == "fitted" else "generated kernels"
-        name = f"{row.operator}, case {row.case}"
-        yield Point(group, name, float(row.device) / row.share, float(row.here))
+def points_of(rows: Sequence[dict[str, Any]]) -> list[Point]:
+    """Return the points of rows of ``fit_prices.py --write``."""
+    names = ("group", "name", "measured_us", "simulated_us", "held_out")
+    return [Point(*(row[name] for name in names)) for row in rows]
 
 
 class Axis:
@@ -104,10 +82,10 @@ def _text(x: float, y: float, anchor: str, text: str, more: str = "") -> str:
 def _frame(axis: Axis) -> Iterator[str]:
     low, high = 10.0**axis.low, 10.0**axis.high
     corners = (
-        (low, low * device_verdicts.NEAR[0]),
-        (high, high * device_verdicts.NEAR[0]),
-        (high, high * device_verdicts.NEAR[1]),
-        (low, low * device_verdicts.NEAR[1]),
+        (low, low * NEAR[0]),
+        (high, high * NEAR[0]),
+        (high, high * NEAR[1]),
+        (low, low * NEAR[1]),
     )
     band = " ".join(f"{axis.x(x):.1f},{axis.y(y):.1f}" for x, y in corners)
     plot = f'x="{MARGIN}" y="{MARGIN}" width="{SIZE}" height="{SIZE}"'
@@ -127,15 +105,17 @@ def _frame(axis: Axis) -> Iterator[str]:
         MARGIN,
         MARGIN - 10,
         "start",
-        f"grey: {device_verdicts.NEAR[0]:g} to {device_verdicts.NEAR[1]:g} times the measured time",
+        f"grey: {NEAR[0]:g} to {NEAR[1]:g} times the measured time",
     )
 
 
 def _mark(axis: Axis, point: Point, group: int) -> Iterator[str]:
     ratio = point.simulated_us / point.measured_us
+    colour = COLOURS[group % len(COLOURS)]
     yield (
         f'<circle cx="{axis.x(point.measured_us):.1f}" cy="{axis.y(point.simulated_us):.1f}" r="4" '
-        f'fill="{COLOURS[group % len(COLOURS)]}" fill-opacity="{0.85 if group < len(COLOURS) else 0.4}">'
+        f'fill="{"none" if point.held_out else colour}" stroke="{colour}" '
+        f'opacity="{0.85 if group < len(COLOURS) else 0.4}">'
         f"<title>{html.escape(point.name)}: {ratio:.2f}</title></circle>"
     )
 
@@ -145,26 +125,3 @@ def _legend(index: int, group: str, points: Sequence[Point]) -> Iterator[str]:
     x, y = MARGIN + SIZE + 20, MARGIN + 18 * index + 8
     yield f'<circle cx="{x}" cy="{y - 4}" r="4" fill="{COLOURS[index % len(COLOURS)]}"/>'
     yield _text(x + 10, y, "start", f"{group} ({count})")
-
-
-def main() -> None:
-    """Read the documents that there are, and write the figure."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--samples", type=Path, help="document of fidelity.py --json")
-    parser.add_argument("--operators", type=Path, help="document of fidelity_operators.py --json")
-    parser.add_argument(
-        "--verdicts", type=Path, help="rows of generated kernels, such as device_verdicts.csv"
-    )
-    parser.add_argument("--out", type=Path, required=True, help="SVG file to write")
-    arguments = parser.parse_args()
-    points: list[Point] = []
-    for path, read in ((arguments.samples, sample_points), (arguments.operators, operator_points)):
-        if path is not None:
-            points += read(json.loads(path.read_text(encoding="utf-8")))
-    if arguments.verdicts is not None:
-        points += verdict_points(arguments.verdicts)
-    arguments.out.write_text(figure(points), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -4,11 +4,15 @@ Rows are task durations: ``fidelity_rows.csv`` and ``fidelity_operators.csv`` (v
 sources are in public checkouts) and ``fidelity_cases.toml`` (samples of asc-devkit). Each is run once and its
 trace kept in the cache folder: figures do not change traces, so that all rows are priced again in seconds.
 Of each operator's rows, in the order of the digests of their names, fits see the first, the third and so on.
-Without ``--fit`` the figures are those of the chip files.
+Without ``--fit`` the figures are those of the chip files. A fit is drawn towards where it starts, which is
+argued from public figures: ``--prior W`` adds W times the mean distance of the logarithms to the misfit.
 
-    python benchmarks/fidelity/fit_prices.py --sources DIR [--fit NAME ...] [--leave-out] [--set N=V ...]
+    python benchmarks/fidelity/fit_prices.py --sources DIR [--fit NAME ...] [--prior W] [--leave-out]
+        [--set N=V ...] [--write] [--sensitivity]
 
-DIR holds checkouts named cann-ops, ops-nn, ops-math and asc-devkit.
+DIR holds checkouts named cann-ops, ops-nn, ops-math and asc-devkit. ``--write`` makes the table of rows
+(``measured_tables.py``). ``--sensitivity`` moves each derived figure by 20 % in both directions, prices the
+rows whose traces are small, and makes the table of what changes.
 """
 
 from __future__ import annotations
@@ -28,14 +32,14 @@ from itertools import combinations
 from pathlib import Path
 
 import fidelity
+import measured_tables as tables
 from device_verdicts import NEAR
 from fidelity_operators import ROWS, case_of, operator_of, write_inputs
 
 from ascend_gym.core.config import cache_root
-from ascend_gym.core.digest import digest_of, digest_of_tree
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, Convention, MeasureProtocol, OpSpec, SourceFile, Sources
-from ascend_gym.suite import loader
 from ascend_gym.suite.cann_cases import spec_with_cases
 from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
 from ascend_gym.suite.imported import select_operators
@@ -58,8 +62,10 @@ SAMPLES = (
 )
 SAME = 0.05  # measured times that differ by less have no order
 WORST = 1.5  # ratios beyond count as that: one row whose mechanism is missing does not rule a fit
+PRIOR = 0.02
+MOVES = (0.8, 1.2)
+SMALL_BYTES = 150_000  # of a trace
 _STEPS = (2.0, 1.4, 1.15, 1.05)
-_SIMULATOR = Path(loader.__file__).parents[2] / "npu_daemon" / "simulator"
 _SHIMS = {  # ours: what they include of CANN's sources that no repository of operators has
     "cann_host.h": (
         "log/log.h",
@@ -251,17 +257,7 @@ def measured_rows(sources: Path) -> Iterable[tuple[Row, str, Tracer]]:
 
 def traced_rows(backend: SimulatorBackend, sources: Path, only: str) -> list[Traced]:
     """Return the rows with their traces, made where the store lacks them; rows that cannot run are named."""
-    code = digest_of_tree(
-        _SIMULATOR,
-        (
-            "kernel_ir/*.py",
-            "include/asim/[a-su-z]*/**/*",
-            "include/asim/trace/*",
-            "include/kernel/**/*",
-            "src/runtime/*",
-            "src/run/*",
-        ),
-    )
+    code = tables.runtime_digest()
     store = cache_root() / "traces_of_rows"
     traced = []
     for row, content, tracer in measured_rows(sources):
@@ -324,8 +320,17 @@ def misfit(prices: Prices) -> float:
     return statistics.mean(statistics.mean(errors) for errors in by_group.values())
 
 
-def fitted(pricer: Pricer, rows: Sequence[Traced], start: Mapping[str, float]) -> dict[str, float]:
-    """Return figures with the least misfit that steps of one figure at a time find from ``start``."""
+def fitted(
+    pricer: Pricer, rows: Sequence[Traced], start: Mapping[str, float], prior: float
+) -> dict[str, float]:
+    """Return figures with the least misfit that steps of one figure at a time find from ``start``.
+
+    To the misfit comes ``prior`` times the mean distance from ``start``: what rows do not settle stays there.
+    """
+
+    def far(figures: Mapping[str, float]) -> float:
+        return prior * statistics.mean(abs(math.log(figures[name] / start[name])) for name in start)
+
     best, least = dict(start), misfit(pricer.prices(rows, start))
     for step in _STEPS:
         improved = True
@@ -334,7 +339,7 @@ def fitted(pricer: Pricer, rows: Sequence[Traced], start: Mapping[str, float]) -
             for name in start:
                 for factor in (step, 1 / step):
                     tried = {**best, name: float(f"{best[name] * factor:.4g}")}
-                    if (found := misfit(pricer.prices(rows, tried))) < least - 1e-5:
+                    if (found := misfit(pricer.prices(rows, tried)) + far(tried)) < least - 1e-5:
                         best, least, improved = tried, found, True
     return best
 
@@ -376,15 +381,25 @@ def main() -> None:
     parser.add_argument(
         "--set", nargs="+", default=[], metavar="NAME=VALUE", help="other figures to price with"
     )
+    parser.add_argument("--prior", type=float, default=PRIOR, help="weight of the distance from the start")
+    parser.add_argument("--write", action="store_true", help="write the table of rows")
+    parser.add_argument("--sensitivity", action="store_true", help="write the table of moved figures")
     parser.add_argument("--only", default="", help="rows whose operator and name contain this")
     arguments = parser.parse_args()
     backend = SimulatorBackend(cache_root())
     rows = traced_rows(backend, arguments.sources, arguments.only)
     pricer = Pricer(backend)
+    if arguments.sensitivity:
+        write_sensitivity(pricer, rows)
+        return
     given = {name: float(value) for name, _, value in (each.partition("=") for each in arguments.set)}
     seen = [each for each in rows if not each.row.held_out]
     start = {**{name: _start_of(name) for name in arguments.fit}, **given}
-    figures = {**given, **fitted_only(pricer, seen, start, arguments.fit)} if arguments.fit else given
+    figures = (
+        {**given, **fitted_only(pricer, seen, start, arguments.fit, arguments.prior)}
+        if arguments.fit
+        else given
+    )
     prices = pricer.prices(rows, figures)
     for row, price_us in prices.items():
         half = "held out" if row.held_out else "seen"
@@ -393,6 +408,8 @@ def main() -> None:
             f"{row.group:28} {row.name:28} {row.convention.value:8} {half:9} "
             f"{row.measured_us:9.2f} {price_us:9.2f} {ratio:5.2f}"
         )
+    if arguments.write:
+        tables.write("measured_rows", [_record(row, price_us) for row, price_us in prices.items()])
     print({name: figures[name] for name in arguments.fit} if arguments.fit else "figures of the chip files")
     print(summary("half that fits see", {row: us for row, us in prices.items() if not row.held_out}))
     print(summary("half held out", {row: us for row, us in prices.items() if row.held_out}))
@@ -400,19 +417,60 @@ def main() -> None:
         print(summary(f"  {group}", {row: us for row, us in prices.items() if row.group == group}))
     for group in dict.fromkeys(each.row.group for each in rows) if arguments.leave_out else ():
         others = [each for each in seen if each.row.group != group]
-        left = fitted_only(pricer, others, start, arguments.fit)
+        left = fitted_only(pricer, others, start, arguments.fit, arguments.prior)
         of_group = pricer.prices([each for each in rows if each.row.group == group], {**given, **left})
         print(summary(f"left out: {group}", of_group), {name: left[name] for name in arguments.fit})
 
 
+def _record(row: Row, price_us: float) -> dict[str, object]:
+    named = {name: getattr(row, name) for name in ("group", "name", "chip", "measured_us", "held_out")}
+    return {**named, "convention": row.convention.value, "simulated_us": round(price_us, 3)}
+
+
+def write_sensitivity(pricer: Pricer, rows: Sequence[Traced]) -> None:
+    """Write what changes when each derived figure moves, others staying as they are."""
+    small = [each for each in rows if (each.folder / "trace").stat().st_size < SMALL_BYTES]
+    base = pricer.prices(small, {})
+    records = []
+    for name, figure in sorted(load_chip("910B2").timing.items()):
+        if not figure.source.startswith("derived"):
+            continue
+        for factor in MOVES:
+            moved = pricer.prices(small, {name: float(figure.value) * factor})
+            ratios = [price_us / row.measured_us for row, price_us in moved.items()]
+            flips = [
+                f"{one.group} {one.name} / {other.name}"
+                for one, other in combinations(base, 2)
+                if one.group == other.group
+                and (base[one] - base[other]) * (moved[one] - moved[other]) < 0
+                and abs(base[one] / base[other] - 1) > 0.01
+            ]
+            most = max(small, key=lambda each: abs(math.log(moved[each.row] / base[each.row]))).row
+            change = moved[most] / base[most] - 1
+            if abs(change) < 0.005:
+                continue
+            records.append(
+                {
+                    "figure": name,
+                    "factor": factor,
+                    "median": round(statistics.median(ratios), 4),
+                    "in_band": sum(NEAR[0] <= ratio <= NEAR[1] for ratio in ratios),
+                    "flipped": "; ".join(flips) or "none",
+                    "largest_change": f"{change:+.1%} ({most.group} {most.name})",
+                }
+            )
+            print(records[-1], file=sys.stderr, flush=True)
+            tables.write("sensitivity", records, rows_priced=len(small))
+
+
 def fitted_only(
-    pricer: Pricer, rows: Sequence[Traced], start: Mapping[str, float], names: Sequence[str]
+    pricer: Pricer, rows: Sequence[Traced], start: Mapping[str, float], names: Sequence[str], prior: float
 ) -> dict[str, float]:
     """Return fitted figures of ``names``; the others of ``start`` stay."""
     fixed = {name: value for name, value in start.items() if name not in names}
     free = {name: start[name] for name in names}
     inner = _With(pricer, fixed)
-    return fitted(inner, rows, free)  # type: ignore[arg-type]
+    return fitted(inner, rows, free, prior)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

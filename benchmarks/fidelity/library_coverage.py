@@ -3,7 +3,8 @@
 Each operator is imported, and runs at the smallest case of its manifest, in a process of its own with a time
 limit. They are taken in the order of a digest of their names, so that the lines of a sweep that was stopped
 are a drawn sample. Lines are kept in a CSV file, which ``--resume`` goes on with; ``--again CLASS`` measures
-those of a class once more. The table at the end is what docs/coverage.md shows.
+those of a class once more. The table at the end is what docs/coverage.md shows; without checkouts it is made
+of the file alone.
 
     python benchmarks/fidelity/library_coverage.py --cann-library DIR [DIR ...] --csv FILE [--resume]
         [--again CLASS ...] [--op NAME ...] [--jobs 2] [--chip 910B2]
@@ -53,6 +54,7 @@ CLASSES = {
     "host build": "the tiling program does not compile",
     "no case": "neither tests nor examples say a case that the importer understands",
     "other chip": "not configured for the 910B",
+    "not reached": "the sweep was stopped before it",
     "sources": "the folder has no tiling function or kernel for the 910B that is found",
 }
 _INPUT_SEED = 0
@@ -80,6 +82,8 @@ def main() -> int:
                 continue
             waiting.append((digest_of("drawn", root.resolve().name, name), root.resolve(), name, folder))
     waiting.sort(key=lambda each: each[0])
+    for _, root, name, folder in waiting:
+        _keep(rows, root, name, folder, {"class": "not reached", "cause": ""})
     with ThreadPoolExecutor(arguments.jobs) as pool:
         tasks = {
             pool.submit(_measure_apart, folder, arguments.chip, arguments.limit_s): (root, name, folder)
@@ -204,17 +208,18 @@ def summary(rows: Sequence[dict[str, str]]) -> str:
     )
     shown = [name for name in CLASSES if name != "other chip"]
     lines = [
-        f"| library | for the 910B | {' | '.join(shown)} | runs, of all | right, of those with a reference |",
+        f"| library | for the 910B | {' | '.join(shown)} | run, of those reached | right, of those judged |",
         "|---|---|" + "---|" * (len(shown) + 2),
     ]
     for part in parts:
         own = [row for row in rows if (row["library"], row["part"]) == part and row["class"] != "other chip"]
         counts = Counter(row["class"] for row in own)
+        reached = len(own) - counts["not reached"]
         ran = counts["right"] + counts["runs"] + counts["wrong"]
         judged = sum(row["reference"] == "golden" for row in own)
         lines.append(
             f"| {part[0]}, {part[1]} | {len(own)} | {' | '.join(str(counts[name]) for name in shown)} "
-            f"| {_share(ran, len(own))} | {_share(counts['right'], judged)} |"
+            f"| {_share(ran, reached)} | {_share(counts['right'], judged)} |"
         )
     return "\n".join(lines)
 
@@ -225,13 +230,12 @@ def _share(part: int, whole: int) -> str:
 
 def _earlier(arguments: argparse.Namespace) -> list[dict[str, str]]:
     """Return the lines to keep."""
-    if not arguments.resume or not arguments.csv.is_file():
+    if not (arguments.resume or not arguments.cann_library) or not arguments.csv.is_file():
         return []
+    dropped = (*arguments.again, "not reached") if arguments.cann_library else ()
     with arguments.csv.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [
-        row for row in rows if row["class"] not in arguments.again and row["operator"] not in arguments.op
-    ]
+    return [row for row in rows if row["class"] not in dropped and row["operator"] not in arguments.op]
 
 
 def _write(path: Path, rows: Iterable[dict[str, str]]) -> None:
@@ -255,8 +259,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--chip", default="910B2")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if not arguments.child and (not arguments.cann_library or not arguments.csv):
-        parser.error("--cann-library DIR and --csv FILE are needed")
+    if not arguments.child and not arguments.csv:
+        parser.error("--csv FILE is needed")
     return arguments
 
 

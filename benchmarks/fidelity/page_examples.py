@@ -1,10 +1,10 @@
 """Runs the examples of asc-devkit's API pages for Atlas A2 that can be completed into kernels mechanically.
 
 ``python benchmarks/fidelity/page_examples.py --asc-devkit DIR [--pages TEXT] [--json FILE]`` takes each block
-of code below "example" of a page. What a block does not declare is declared by its name: tensors in the unified
-buffer or in global memory, temporary buffers, counts. Element types are tried one after the other. A block
-that names anything else (a plan, a structure of the page's prose) is not completed. The last line tells how
-many blocks end without a fault.
+of code below "example" of a page. What a block does not declare is declared by its name: tensors in the
+unified buffer or in global memory, temporary buffers, counts. Element types are tried one after the other. A
+block that names anything else (a plan, a structure of the page's prose) is not completed. The last line tells
+how many blocks end without a fault.
 """
 
 from __future__ import annotations

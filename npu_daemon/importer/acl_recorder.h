@@ -46,6 +46,7 @@ enum aclrtMemcpyKind {
 };
 constexpr int ACL_SUCCESS = 0;
 constexpr int ACL_ERROR_NONE = 0;
+constexpr int ACLNN_SUCCESS = 0;
 constexpr int ACL_ERROR_BAD_ALLOC = 200000;
 constexpr int ACL_ERROR_INTERNAL_ERROR = 500000;
 constexpr int ACL_ERROR_FAILURE = 500001;

@@ -423,9 +423,17 @@ def _without_golden(definition: OperatorDef, proposed: Sequence[CaseDraft], note
         if not each.outputs:
             each = _same_shapes(definition, each)
         dtypes = output_dtypes(definition, each)
+        given = {
+            parameter.name: tensor
+            for parameter, tensor in zip(definition.inputs, each.inputs, strict=True)
+            if tensor.shapes is not None
+        }
         try:
             tensors = []
             for parameter, said, dtype in zip(definition.outputs, each.outputs, dtypes, strict=True):
+                if said.shapes is None and parameter.name in given:  # the result replaces that input
+                    said = given[parameter.name]
+                    dtype = dtype or said.dtype
                 if said.shapes is None and parameter.optional:
                     continue
                 if said.shapes is None or dtype is None:

@@ -153,9 +153,12 @@ def _ordered(found: Sequence[CaseDraft]) -> list[CaseDraft]:
 
 
 def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
-    if any(each not in _PLAIN_FORMATS for each in proposal.formats):
+    special = [each for each in proposal.formats if each not in _PLAIN_FORMATS]
+    if special:
+        note(f"{proposal.where}: has the format {special[0]}, which cases cannot hold")
         return False
     if proposal.size_bytes > MAX_CASE_BYTES:
+        note(f"{proposal.where}: has {proposal.size_bytes >> 20} MiB, cases at most {MAX_CASE_BYTES >> 20}")
         return False
     unset = [
         each.name for each in definition.attributes if each.required and each.name not in proposal.attributes
@@ -172,6 +175,9 @@ def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
             for parameter, tensor in zip(definition.inputs, proposal.inputs, strict=True)
         ):
             return True
+    if columns:
+        given = ", ".join("none" if each is None else each.value for each in proposal.column)
+        note(f"{proposal.where}: its types ({given}) are in no column of the definition for this chip")
     return columns == 0
 
 
@@ -452,7 +458,13 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
 def _recorded(
     definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str
 ) -> CaseDraft:
-    binding = bind(definition, arguments, function, may_drop=True)
+    try:
+        binding = bind(definition, arguments, function, may_drop=True)
+    except OperatorFormatError:
+        if not function.startswith("aclnnInplace"):
+            raise
+        arguments = [*arguments, arguments[0]]  # the result, which replaces the first argument
+        binding = bind(definition, arguments, function, may_drop=True)
     values = {
         name: arguments[position].value
         for name, position in binding.attributes.items()

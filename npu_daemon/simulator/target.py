@@ -147,7 +147,7 @@ def _scalar(chip: Chip) -> ScalarCost:
         fetch_turn_cycles=_timing(chip, "code_turn_cycles") / _UNIT_INSTRUCTIONS,
         flag_cycles=_timing(chip, "flag_cycles"),
         barrier_cycles=_timing(chip, "barrier_cycles"),
-        vector_barrier_cycles=_timing(chip, "issue_cycles"),
+        vector_barrier_cycles=_timing(chip, "flag_cycles"),
         sync_all_cycles=_timing(chip, "sync_all_cycles"),
     )
 

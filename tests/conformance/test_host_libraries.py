@@ -18,8 +18,10 @@ void from_json(const nlohmann::json &j, Record &record) {
 """
 _JSON = r"""
     uint32_t held = 0;
-    const auto parsed = nlohmann::json::parse("{\"a\": [1, 2.5, -3], \"b\": {\"c\": \"x\\\"y\"}, \"d\": true}");
-    held += parsed["a"].size() == 3 && parsed["a"][1].get<double>() == 2.5 && parsed["a"][2].get<int64_t>() == -3;
+    const auto parsed = nlohmann::json::parse(
+        "{\"a\": [1, 2.5, -3], \"b\": {\"c\": \"x\\\"y\"}, \"d\": true}");
+    const auto &list = parsed["a"];
+    held += list.size() == 3 && list[1].get<double>() == 2.5 && list[2].get<int64_t>() == -3;
     held += parsed["b"]["c"].get<std::string>() == "x\"y" && parsed["d"].get<bool>();
     held += parsed.find("none") == parsed.cend() && parsed.contains("a");
     const nlohmann::json made = Record{7, "rows"};
@@ -38,9 +40,10 @@ _JSON = r"""
 _PLANS = """
     AscendC::tiling::TCubeTiling plain{};
     matmul_tiling::MatmulApiTiling planner(platform_ascendc::PlatformAscendC(context->GetPlatformInfo()));
-    planner.SetAType(matmul_tiling::TPosition::GM, matmul_tiling::CubeFormat::ND, matmul_tiling::DataType::DT_FLOAT16);
-    planner.SetBType(matmul_tiling::TPosition::GM, matmul_tiling::CubeFormat::ND, matmul_tiling::DataType::DT_FLOAT16);
-    planner.SetCType(matmul_tiling::TPosition::GM, matmul_tiling::CubeFormat::ND, matmul_tiling::DataType::DT_FLOAT);
+    using namespace matmul_tiling;
+    planner.SetAType(TPosition::GM, CubeFormat::ND, matmul_tiling::DataType::DT_FLOAT16);
+    planner.SetBType(TPosition::GM, CubeFormat::ND, matmul_tiling::DataType::DT_FLOAT16);
+    planner.SetCType(TPosition::GM, CubeFormat::ND, matmul_tiling::DataType::DT_FLOAT);
     planner.SetShape(96, 64, 32);
     planner.SetOrgShape(96, 64, 32);
     if (planner.GetTiling(plain) == -1) return ge::GRAPH_FAILED;
@@ -51,7 +54,8 @@ _PLANS = """
 _SURROUNDINGS = """
     const bool alone = std::getenv("PATH") == nullptr && getenv("HOME") == nullptr;
     const unsigned long long read = std::stoull("41");
-    context->SetBlockDim(alone && Ops::Base::GetOpInfo(context).find(context->GetNodeType()) == 0 ? read + 1 : 1);
+    const bool named = Ops::Base::GetOpInfo(context).find(context->GetNodeType()) == 0;
+    context->SetBlockDim(alone && named ? read + 1 : 1);
     return ge::GRAPH_SUCCESS;
 """
 

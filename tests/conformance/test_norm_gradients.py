@@ -21,7 +21,7 @@ def close(result: Array, expected: Array, dtype: str, loose: float = 1.0) -> Non
     np.testing.assert_allclose(result.astype(float), expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("scratch_bytes", [9056, SCRATCH_BYTES])
+@pytest.mark.parametrize("scratch_bytes", [18 * 1024, SCRATCH_BYTES])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_layer_norm_grad(machine: Machine, dtype: str, scratch_bytes: int) -> None:
     rows, columns = 21, 80
@@ -243,3 +243,30 @@ def test_watched_memory_ends_the_run(machine: Machine) -> None:
     machine.call("CheckLocalMemoryIA", 8, 15, -8)
     with pytest.raises(MachineFault, match="SetValue: writes unified buffer byte 320, which CheckLocal"):
         machine.call("CheckLocalMemoryIA", 8, 15, -80)
+
+
+def test_four_bit_numbers_by_repeats(machine: Machine) -> None:
+    x = (np.arange(256) % 17 - 8).astype(np.float16)
+    machine.reset(UB)
+    machine.put(B, x)
+    machine.call("Cast int4", A, B, C, 2, 128)
+    np.testing.assert_array_equal(machine.view(C, "float16", 256), np.clip(x, -8, 7))
+    packed = machine.view(A, "uint8", 128)
+    np.testing.assert_array_equal(packed & 15, np.clip(x, -8, 7)[::2].astype(np.int8).view(np.uint8) & 15)
+    with pytest.raises(MachineFault, match="expected an even count, and equal bits for both"):
+        machine.call("Cast int4", A, B, C, 2, 127)
+
+
+def test_broadcast_of_bytes(machine: Machine) -> None:
+    row, column = np.arange(-32, 32, dtype=np.int8), np.arange(40, dtype=np.uint8) * 6
+    machine.reset(UB)
+    machine.put(B, row)
+    machine.put(C, column)
+    machine.call("BroadCast rows int8", A, B, 5, 64, SCRATCH, SCRATCH_BYTES)
+    np.testing.assert_array_equal(machine.view(A, "int8", 320).reshape(5, 64), np.tile(row, (5, 1)))
+    machine.call("BroadCast columns uint8", A, C, 40, 32, SCRATCH, SCRATCH_BYTES)
+    np.testing.assert_array_equal(
+        machine.view(A, "uint8", 1280).reshape(40, 32), np.repeat(column[:, None], 32, 1)
+    )
+    with pytest.raises(MachineFault, match="Broadcast: the temporary buffer has 64 bytes"):
+        machine.call("BroadCast rows int8", A, B, 5, 64, SCRATCH, 64)

@@ -69,7 +69,8 @@ def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workben
 @pytest.mark.parametrize("type_", ["int32_t", "uint32_t", "int64_t"])
 def test_a_division_by_zero_goes_on(bench: Workbench, type_: str) -> None:
     """As on a device; here the quotient is 0 and the remainder the dividend."""
-    zero = f"volatile {type_} zero = 0, seven = 7; if (seven / zero != 0 || seven % zero != 7) return; "
+    zero = f"volatile {type_} zero = 0, seven = 7; volatile {type_} quotient = seven / zero; "
+    zero += f"volatile {type_} left = seven % zero; if (quotient != 0 || left != 7) return; "
     least = "volatile int64_t least = INT64_MIN, minus = -1; "
     least += "if (least / minus != least || least % minus) return; "
     bench.latency_us(kernel={INIT: zero + least + INIT})

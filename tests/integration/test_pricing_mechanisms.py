@@ -129,15 +129,18 @@ def test_each_part_of_a_division_has_its_own_conflicts(
 def test_a_barrier_costs_a_wait_where_a_result_is_needed(pricer: Pricer) -> None:
     """Casts of foreach_addcdiv_scalar with barriers between them, which order nothing, do not wait."""
 
-    def cycles(second_source: int, barrier: bytes) -> float:
-        pair = vector("Exp", (0x8000, 0), 8) + barrier
-        pair += vector("Exp", (0x10000, second_source), 8) + barrier
-        return pricer.busy_us([pair * 100], "vec") * 1850 / 100
+    def cycles(*, needed: bool, barrier: bytes) -> float:
+        places = [0x10000 + 0x800 * (step % 16) for step in range(100)]
+        steps = [
+            vector("Exp", (place, before if needed else 0), 8) + barrier
+            for before, place in zip([places[-1], *places], places, strict=False)
+        ]
+        return pricer.busy_us([b"".join(steps)], "vec") * 1850 / 100
 
     barrier = record("PipeBarrier", pipes=(V, V))
-    unneeded, needed = cycles(0x4000, barrier), cycles(0x8000, barrier)
-    assert cycles(0x4000, b"") < unneeded < needed - 10
-    assert cycles(0x8000, b"") == pytest.approx(needed, rel=0.1)
+    unneeded, needed = (cycles(needed=each, barrier=barrier) for each in (False, True))
+    assert cycles(needed=False, barrier=b"") < unneeded < needed - 10
+    assert cycles(needed=True, barrier=b"") == pytest.approx(needed, rel=0.1)
 
 
 def test_conflicts_are_told_by_instruction(pricer: Pricer) -> None:

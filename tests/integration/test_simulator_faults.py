@@ -106,13 +106,6 @@ FAULTS = [
         "store through a raw pointer",
     ),
     Fault(
-        "division by zero",
-        LOOP_BODY,
-        "volatile int none = 0; length = 5 / none;",
-        "division by zero",
-        "kernel",
-    ),
-    Fault(
         "full stack",
         LOOP_BODY,
         "volatile uint32_t at = 0; volatile char big[200 << 10]; big[at] = 1;",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
@@ -15,6 +16,7 @@ from ascend_gym.suite.domain_library import (
     read_library_operator,
     tiling_sources,
 )
+from npu_daemon.importer.library import write_library_operator
 from npu_daemon.importer.library_cases import proposals
 from npu_daemon.importer.library_texts import graph_example, tiling_tests
 
@@ -151,3 +153,73 @@ def test_calls_that_tests_of_tiling_expect_to_succeed_become_cases(root: Path) -
     assert case.inputs[0].shapes == ((8, 64),)
     assert case.inputs[0].dtype is DType.FLOAT32
     assert case.attributes == {"scale": 3.0}
+
+
+_GOLDEN = """
+import numpy as np
+__golden__ = {"kernel": {"twice": "twice_golden"}}
+def twice_golden(x, scale=2.0, **kwargs):
+    return [np.asarray(x * scale)]
+"""
+
+
+def _imported(root: Path, target: Path, golden: str) -> str:
+    """Import the miniature operator with a golden.py; return its manifest."""
+    script = root / "math/twice/tests/assets/golden.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(golden, encoding="utf-8")
+    write_library_operator(root / "math/twice", root, target)
+    return (target / "op.toml").read_text(encoding="utf-8")
+
+
+def test_golden_py_says_what_is_right(root: Path, tmp_path: Path) -> None:
+    manifest = _imported(root, tmp_path / "made", _GOLDEN)
+    assert 'reference = "baseline"' not in manifest
+    assert "twice.csv:3: SyntaxError" in manifest  # the broken row is told, the other one is imported
+    for variant in range(2):
+        (given,) = (tmp_path / "made/data").glob(f"*/inputs/{variant}/x.npy")
+        (expected,) = (tmp_path / "made/data").glob(f"*/outputs/{variant}/y.npy")
+        assert np.array_equal(np.load(expected), np.float32(3.0) * np.load(given))
+
+
+@pytest.mark.parametrize(
+    ("golden", "told"),
+    [
+        (_GOLDEN.replace("x * scale", "x * scales"), "golden.py:5: NameError"),
+        ("import no_such_package\n" + _GOLDEN, "needs no_such_package (pip install no_such_package)"),
+        (_GOLDEN.replace("x * scale", "x[:3] * scale"), "gives y the shape ((3,),), the case says ((64,),)"),
+        ("value = 1\n", "no __golden__ table"),
+    ],
+)
+def test_a_golden_py_that_fails_is_told_and_sources_are_the_reference(
+    root: Path, tmp_path: Path, golden: str, told: str
+) -> None:
+    manifest = _imported(root, tmp_path / "made", golden)
+    assert 'reference = "baseline"' in manifest
+    assert told in manifest
+
+
+def test_a_cmake_list_that_is_not_closed_is_told_with_its_line(root: Path) -> None:
+    lists = root / "math/twice/CMakeLists.txt"
+    lists.write_text("# twice\nadd_all_modules_sources(OPTYPE twice\n", encoding="utf-8")
+    with pytest.raises(OperatorFormatError, match=r"CMakeLists.txt:2: add_all_modules_sources"):
+        tiling_sources(root / "math/twice")
+
+
+def test_links_out_of_the_checkout_are_told(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (root / "math/twice").rename(outside / "twice")
+    (root / "math/twice").symlink_to(outside / "twice")
+    with pytest.raises(OperatorFormatError, match="symbolic link out of the checkout"):
+        read_library_operator(operator_folders(root)["twice"], root)
+
+
+def test_headers_behind_links_out_of_the_checkout_are_told(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "sizes.h"
+    header = root / "common/inc/op_host/sizes.h"
+    header.rename(outside)
+    header.symlink_to(outside)
+    with pytest.raises(OperatorFormatError, match="leads out of the checkout"):
+        read_library_candidate(read_library_operator(root / "math/twice", root))

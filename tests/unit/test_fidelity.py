@@ -70,37 +70,3 @@ def test_rank_correlation_knows_ties_and_direction(fidelity: ModuleType) -> None
     assert fidelity.rank_correlation([(1, 30), (2, 20), (3, 10)]) == pytest.approx(-1.0)
     assert fidelity.rank_correlation([(1, 1), (2, 5), (3, 5), (4, 9)]) == pytest.approx(0.9486833)
     assert fidelity.rank_correlation([(1, 1)]) is None
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "fidelity.md"
-
-
-def page_cells() -> list[list[str]]:
-    """Return the cells of the lines of tables above the section of cases kept aside."""
-    text = PAGE.read_text(encoding="utf-8").partition("\n## Kept aside")[0]
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def test_the_page_has_each_calibration_case_and_its_duration(fidelity: ModuleType) -> None:
-    """As measured, with a simulated figure and the error that follows from both."""
-    durations = {(cells[0], cells[1]): cells[2:] for cells in page_cells() if len(cells) == 5}
-    for case_id, figures in fidelity.load_measurements(FIDELITY / fidelity.SETS["calibration"][1]).items():
-        for metric, value, unit in figures:
-            if metric not in (fidelity.TASK_DURATION, "GetSystemCycle", "Mmad total cycles"):
-                continue
-            measured, simulated, error = durations[case_id, metric]
-            shown, shown_unit = measured.split()
-            assert (float(shown), shown_unit) == (pytest.approx(value, rel=1e-3), unit)
-            assert float(error.rstrip("%")) / 100 == pytest.approx(float(simulated) / value - 1, abs=2e-3)
-
-
-def test_the_page_has_each_pipe_time(fidelity: ModuleType) -> None:
-    shown = {(cells[0], cells[1]): cells[2:] for cells in page_cells() if len(cells) == 9}
-    pipes = ("vec", "mac", "scalar", "mte1", "mte2", "mte3", "fixpipe")
-    for case_id, figures in fidelity.load_measurements(FIDELITY / fidelity.SETS["calibration"][1]).items():
-        for metric, value, _ in figures:
-            core, _, pipe = metric.removesuffix("_time").partition("_")
-            if metric.endswith("_time") and pipe in pipes:
-                cell = shown[case_id, core][pipes.index(pipe)]
-                assert float(cell.split(" / ")[0]) == pytest.approx(value, rel=1e-3)

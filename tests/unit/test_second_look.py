@@ -21,7 +21,7 @@ from ascend_gym.suite.oracle import oracle_for
 from npu_daemon import own_values, processors, second_look
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.own_values import always_drawn, own_seed
-from npu_daemon.pipeline import evaluate
+from npu_daemon.pipeline import OWN_FAULT, evaluate
 from npu_daemon.service import EvaluationService, open_service
 
 DOMAIN = ("small~domain", 1)
@@ -109,6 +109,15 @@ def test_a_request_that_leaves_the_smallest_case_out_is_judged_on_its_domain(
     assert backend.built == 2
     assert [case.case_id for case in result.cases] == ["large"]
     assert backend.live_runs == 0
+
+
+def test_a_fault_of_the_operators_own_sources_is_told_as_such(spec: OpSpec, backend: FakeBackend) -> None:
+    broken = spec.baseline.rewritten(kernel=make_request(spec, "wrong_in_domain").candidate.kernel_text)
+    own = spec.model_copy(update={"baseline": broken})
+    told = [each.message for each in run(own, backend, "wrong_in_domain").all_diagnostics]
+    assert told[0].startswith("passed its cases, but not the values of the operator's domain")
+    assert told[-1] == OWN_FAULT
+    assert OWN_FAULT not in [each.message for each in run(spec, backend, "wrong_in_domain").all_diagnostics]
 
 
 def test_own_values_follow_from_all_that_the_candidate_could_hold_answers_in(spec: OpSpec) -> None:

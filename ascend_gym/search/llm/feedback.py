@@ -36,6 +36,7 @@ _COUNTS = {
 }
 _TELLING_SHARE = 0.01  # of a case's latency
 _TELLING_COUNT = 0.02  # of a count: what it costs shows in times
+_WEIGHT_OF_WHAT_IS_GONE = 0.1  # a pause at a line that was rewritten tells little of what is there now
 _LINE_NUMBER = re.compile(r"(?<=:)\d+\b")
 
 
@@ -161,7 +162,8 @@ def _pause_changes(old: CaseResult, new: CaseResult, least_us: float) -> Iterato
             f"{first_us:.2f} -> {then_us:.2f}" if key in now else f"{first_us:.2f}, among the longest no more"
         )
         causes = f", after {pause_causes(stall)}" if key in now else ""
-        yield _Fact(abs(then_us - first_us), f"{stall.pipe} pauses before {stall.at} {change}{causes}")
+        weight_us = abs(then_us - first_us) * (1.0 if key in now else _WEIGHT_OF_WHAT_IS_GONE)
+        yield _Fact(weight_us, f"{stall.pipe} pauses before {stall.at} {change}{causes}")
 
 
 def pause_causes(stall: Stall) -> str:

@@ -111,6 +111,22 @@ const Register kWatch("CheckLocalMemoryIA", [](Arguments a) {
     CheckLocalMemoryIA(watch);
 });
 
+// Arguments: packed numbers, halves, halves again, repeats, mask.
+const Register kInt4("Cast int4", [](Arguments a) {
+    const auto packed = tensor<int8_t>(a[0]).ReinterpretCast<int4b_t>();
+    const auto repeats = static_cast<uint8_t>(a[3]);
+    Cast<int4b_t, half>(packed, tensor<half>(a[1]), RoundMode::CAST_RINT, uint64_t(a[4]), repeats, UnaryRepeatParams{1, 1, 2, 8});
+    Cast<half, int4b_t>(tensor<half>(a[2]), packed, RoundMode::CAST_NONE, uint64_t(a[4]), repeats, UnaryRepeatParams{1, 1, 8, 2});
+});
+
+// Arguments: dst, src, rows, columns, scratch, bytes; along the first axis, or the last.
+template <typename T, int32_t axis>
+void broadcast_of(Arguments a) {
+    const uint32_t to[] = {uint32_t(a[2]), uint32_t(a[3])}, from[] = {axis == 0 ? 1u : to[0], axis == 0 ? to[1] : 1u};
+    BroadCast<T, 2, axis>(tensor<T>(a[0]), tensor<T>(a[1]), to, from, bytes_at(a[4], a[5]));
+}
+const Register kRowsOfBytes("BroadCast rows int8", &broadcast_of<int8_t, 0>), kColumnsOfBytes("BroadCast columns uint8", &broadcast_of<uint8_t, 1>);
+
 const bool kRegistered = register_norms<half>() && register_norms<float>();
 
 static_assert(Crd2Idx(MakeCoord(1, 2, 3), MakeLayout(MakeShape(3, 4, 5), MakeStride(20, 5, 1))) == 33);

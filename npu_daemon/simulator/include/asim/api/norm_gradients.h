@@ -111,12 +111,11 @@ __aicore__ inline void LayerNormGrad(const LocalTensor<T> &outputPdX, const Loca
     const uint32_t all_rows = tiling.bLength * tiling.sLength, columns = tiling.hLength;
     check_gradient<T>(call, all_rows, columns);
     asim::check_demand(call, Demand::Equal, static_cast<uint32_t>(shapeInfo.dataFormat), static_cast<uint32_t>(DataFormat::ND));
+    constexpr uint32_t unit = asim::kUbBlockBytes / sizeof(T);      // rows whose numbers fill a data block
     const uint64_t floats = sharedTmpBuffer.GetSize() / sizeof(float);
-    asim::check_scratch(call, bytes_of(sharedTmpBuffer), gradient_floats(kFloatsOfBlock < all_rows ? kFloatsOfBlock : all_rows, columns) * sizeof(float));
-    uint32_t at_once = all_rows < kFloatsOfBlock ? all_rows : kFloatsOfBlock;
-    while (at_once + kFloatsOfBlock <= all_rows && at_once + kFloatsOfBlock <= MAX_REPEAT_TIMES && gradient_floats(at_once + kFloatsOfBlock, columns) <= floats) {
-        at_once += kFloatsOfBlock;
-    }
+    uint32_t at_once = all_rows < unit ? all_rows : unit;
+    asim::check_scratch(call, bytes_of(sharedTmpBuffer), gradient_floats(at_once, columns) * sizeof(float));
+    while (at_once + unit <= all_rows && at_once + unit <= MAX_REPEAT_TIMES && gradient_floats(at_once + unit, columns) <= floats) at_once += unit;
     const float reciprocal = 1.0f / static_cast<float>(static_cast<int32_t>(columns));
     in_rounds(all_rows, at_once, [&](uint32_t done, uint32_t rows) {
         ScratchFloats scratch(sharedTmpBuffer);

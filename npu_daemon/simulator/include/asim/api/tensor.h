@@ -163,6 +163,11 @@ public:
         size_elems_ = src.GetSize() > offset ? static_cast<uint32_t>((src.GetSize() - offset) * sizeof(S) / sizeof(T)) : 0;
         position_ = src.GetPosition();
     }
+    // Of the library's own records of addresses, which simulated tensors do not have.
+    template <typename Address>
+    void SetAddr(const Address &) {
+        static_assert(sizeof(Address) == 0, "SetAddr takes what only the library's own tensors hold: use SetAddrWithOffset");
+    }
     TPosition GetPosition() const { return position_; }
     // A number of the kernel's own for what begins there.
     void SetUserTag(const TTagType tag) const { asim::note_tag(base_, tag); }

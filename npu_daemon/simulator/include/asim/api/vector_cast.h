@@ -30,9 +30,14 @@ __aicore__ inline void Cast(const LocalTensor<half> &dst, const LocalTensor<int4
 template <typename T, typename U>
 __aicore__ inline void cast_repeated(const LocalTensor<T> &dst, const LocalTensor<U> &src, RoundMode mode,
                                      const asim::Shape &shape, const UnaryRepeatParams &params) {
-    static_assert(asim::can_cast<T, U>, "Cast does not support this pair of element types on Atlas A2");
-    asim::cast<T, U>(asim::strided(dst, params.dstBlkStride, params.dstRepStride),
-                     asim::strided(src, params.srcBlkStride, params.srcRepStride), mode, shape);
+    const asim::Lanes to{dst.bytes(), params.dstBlkStride, params.dstRepStride}, from{src.bytes(), params.srcBlkStride, params.srcRepStride};
+    if constexpr (std::is_same_v<T, int4b_t> || std::is_same_v<U, int4b_t>) {
+        static_assert(std::is_same_v<T, half> || std::is_same_v<U, half>, "Cast takes int4b_t from and to half");
+        asim::cast_int4_lanes(to, from, mode, shape, std::is_same_v<T, int4b_t>);
+    } else {
+        static_assert(asim::can_cast<T, U>, "Cast does not support this pair of element types on Atlas A2");
+        asim::cast<T, U>(to, from, mode, shape);
+    }
 }
 
 template <typename T, typename U, bool isSetMask = true>

@@ -48,5 +48,7 @@ ASIM_API void cast_dequant(Lanes dst, Lanes src, DequantShape how, Shape shape);
 // half to four bits, saturating, and back; two numbers a byte, the first in the low half (asc-devkit, basic API, Cast).
 ASIM_API void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
 ASIM_API void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
+// Likewise by repeats of 128 lanes; a data block of packed numbers has 64.
+ASIM_API void cast_int4_lanes(Lanes dst, Lanes src, RoundMode mode, Shape shape, bool packs);
 
 }  // namespace asim

@@ -67,7 +67,10 @@ class BrokerConfig:
             free_bytes = shutil.disk_usage(folder).free
             if free_bytes < self.min_free_bytes:
                 free, wanted = free_bytes / 2**20, self.min_free_bytes / 2**20
-                return f"{folder} has {free:.0f} MiB free, and evaluations want {wanted:.0f} (--min-free-mib)"
+                return (
+                    f"{folder} has {free:.0f} MiB free, and evaluations want {wanted:.0f} (--min-free-mib or "
+                    "NPU_DAEMON_MIN_FREE_MIB)"
+                )
         return ""
 
     def state(self) -> BrokerState:

@@ -61,6 +61,7 @@ def test_a_benchmark_runs_at_its_smallest_size(
         text=True,
         timeout=3 * DEADLINE_S,
     )
-    grows = script.endswith("soak.py") and done.returncode == 1  # nine evaluations are no soak
-    assert done.returncode == 0 or grows, done.stdout[-2000:] + done.stderr[-2000:]
+    # Nine evaluations are no soak, and so few jobs reach no target: their documents say so.
+    judged = script.endswith(("service_soak.py", "service_load.py")) and done.returncode == 1
+    assert done.returncode == 0 or judged, done.stdout[-2000:] + done.stderr[-2000:]
     assert done.stdout

@@ -47,7 +47,7 @@ _PLANS = """
     planner.SetShape(96, 64, 32);
     planner.SetOrgShape(96, 64, 32);
     if (planner.GetTiling(plain) == -1) return ge::GRAPH_FAILED;
-    TCubeTiling &same = plain;
+    ::TCubeTiling &same = plain;
     context->SetBlockDim(same.M);
     return ge::GRAPH_SUCCESS;
 """

@@ -97,7 +97,7 @@ def test_a_launch_says_which_cores_its_kernel_names() -> None:
 def test_only_lines_of_the_programs_own_files_are_its_code() -> None:
     files = {"/p/a.asc": "int a;", "/usr/x.h": "int x;", "/p/sub/b.h": "int b;", "/pq/c.h": "int c;"}
     text = "".join(f'# 7 "{path}" 1 3\n{line}\n' for path, line in files.items())
-    assert code_of_files(text, "/p") == "int a;\nint b;\n"
+    assert code_of_files(text, ["/p"]) == "int a;\nint b;\n"
 
 
 def test_a_kernel_without_a_declaration_has_the_cores_that_its_code_needs() -> None:

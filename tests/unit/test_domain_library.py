@@ -9,6 +9,7 @@ import pytest
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import DType
+from ascend_gym.suite import imported, loader
 from ascend_gym.suite.cann_opdef import read_opdef
 from ascend_gym.suite.domain_library import (
     operator_folders,
@@ -223,3 +224,33 @@ def test_headers_behind_links_out_of_the_checkout_are_told(
     header.symlink_to(outside)
     with pytest.raises(OperatorFormatError, match="leads out of the checkout"):
         read_library_candidate(read_library_operator(root / "math/twice", root))
+
+
+def test_the_list_of_cann_today_is_complete() -> None:
+    listed = imported.today_operators()
+    assert len(listed) >= 100
+    assert {each.library for each in listed.values()} == {"ops-math", "ops-nn", "ops-transformer"}
+    assert {each.level for each in listed.values()} == {1, 2, 3}
+    assert all(len(each.commit) == 40 and int(each.digest, 16) >= 0 for each in listed.values())
+
+
+def test_cann_today_refuses_other_versions_of_its_operators(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_GYM_CACHE", str(tmp_path_factory.mktemp("cache")))
+    suite, index = imported.import_library(root, [], lambda *_: None, 1)
+    assert index.ready() == ["twice"]
+    sources = read_library_candidate(read_library_operator(root / "math/twice", root))
+    chosen = imported.TodayOperator(
+        library=suite, name="twice", level=3, digest=sources.digest[:16], commit="c" * 40
+    )
+
+    def listed(operator: imported.TodayOperator) -> None:
+        for module in (imported, loader):
+            monkeypatch.setattr(module, "today_operators", lambda: {"twice": operator, "other": operator})
+
+    listed(chosen)
+    assert loader.load_operator("cann-today/twice").level == 3
+    listed(chosen.model_copy(update={"digest": "0" * 16}))
+    with pytest.raises(OperatorFormatError, match=f"check out commit {'c' * 40} of {suite}"):
+        loader.load_operator("cann-today/twice")

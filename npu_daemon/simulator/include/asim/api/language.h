@@ -132,18 +132,23 @@ __aicore__ constexpr inline auto CeilDivision(T value, U divisor) {
     return (value + divisor - 1) / divisor;
 }
 
+// Where flags between cores lie: the runtime's affair here, which knows them by their numbers.
+__aicore__ inline void SetSyncBaseAddr(uint64_t) {}
+
 __aicore__ inline float ToFloat(const bfloat16_t &value) { return static_cast<float>(value); }
 __aicore__ inline bfloat16_t ToBfloat16(const float &value) { return bfloat16_t(value); }
 
 }  // namespace AscendC
 
-// Builtins of the device compiler. Functions of a kernel with the same names are the better match.
-template <typename T, typename U>
-__aicore__ constexpr inline auto min(const T &first, const U &second) {
+// Builtins of the device compiler. Functions of a kernel with the same names are the better match, as they have no further arguments.
+template <typename T, typename U, typename... None>
+__aicore__ constexpr inline auto min(const T &first, const U &second, None...) {
+    static_assert(sizeof...(None) == 0, "min takes two arguments");
     return second < first ? second : first;
 }
-template <typename T, typename U>
-__aicore__ constexpr inline auto max(const T &first, const U &second) {
+template <typename T, typename U, typename... None>
+__aicore__ constexpr inline auto max(const T &first, const U &second, None...) {
+    static_assert(sizeof...(None) == 0, "max takes two arguments");
     return first < second ? second : first;
 }
 

@@ -127,6 +127,10 @@ void copy_gm_to_ub(CopyCall named, uint8_t *ub, const uint8_t *gm, CopyShape sha
         fault(FaultKind::RuntimeFault, call, "padding of %u bytes on the left and %u on the right: at most %u on either side", pad.left_bytes,
               pad.right_bytes, kUbBlockBytes);
     }
+    if (pad.fill && pad.element_bytes == sizeof(uint64_t) && pad.value != 0) {
+        fault(FaultKind::RuntimeFault, call, "paddingValue of elements of 8 bytes is %lld, expected 0: fill in another value with Duplicate",
+              static_cast<long long>(pad.value));
+    }
     const uint64_t padded = uint64_t{pad.left_bytes} + shape.burst_bytes + pad.right_bytes;
     const uint64_t written = round_to_block(padded);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);

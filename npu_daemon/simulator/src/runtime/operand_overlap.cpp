@@ -45,8 +45,9 @@ bool gathers(Op op, uint32_t index, const Rows &written, const Rows &read) {
 }
 
 // Accumulations of halfs into floats allow no overlap at all (pages of Axpy and MulAddDst, constraints).
+// So do bits to select by.
 bool must_be_apart(Op op, const Operand &result, const Operand &operand) {
-    return (op == Op::Axpy || op == Op::MulAddDst) && operand.extent_bytes < result.extent_bytes;
+    return (op == Op::Axpy || op == Op::MulAddDst || op == Op::Select) && operand.extent_bytes < result.extent_bytes;
 }
 
 bool has_gaps(const Operand &operand) { return (operand.stride & 0xffff) > 1; }
@@ -77,7 +78,9 @@ void check_same(Op op, uint32_t repeats, std::initializer_list<Operand> operands
         const bool apart = operand.address >= result.address + result.extent_bytes || result.address >= operand.address + operand.extent_bytes;
         if (apart || has_gaps(result) || has_gaps(operand)) continue;
         if (must_be_apart(op, result, operand)) {
-            fault(FaultKind::RuntimeFault, info(op).name, "dst overlaps source %u: floats that halfs are added to lie apart from them", index - 1);
+            fault(FaultKind::RuntimeFault, info(op).name,
+                  op == Op::Select ? "dst overlaps selMask, operand %u: use another buffer"
+                                   : "dst overlaps source %u: floats that halfs are added to lie apart from them", index - 1);
         }
         const Rows written = rows_of(result, repeats, widest), read = rows_of(operand, repeats, widest);
         const bool in_place = written.begin == read.begin && written.step == read.step && written.step >= written.bytes;

@@ -173,9 +173,17 @@ __aicore__ inline void ShiftRight(const LocalTensor<T> &dst, const LocalTensor<T
     scalar_repeated<asim::Op::ShiftRight>(dst, src, scalar, shape, params);
 }
 
+// Of Axpy and MulAddDst.
+template <typename T, typename U>
+constexpr void require_accumulator() {
+    static_assert((std::is_same_v<U, half> && (std::is_same_v<T, half> || std::is_same_v<T, float>)) || (std::is_same_v<U, float> && std::is_same_v<T, float>),
+                  "Axpy and MulAddDst add half to half or float, and float to float");
+}
+
 // dst = src * scalar + dst
 template <typename T, typename U>
 __aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &scalar, const int32_t &count) {
+    require_accumulator<T, U>();
     asim::axpy<T, U>(asim::linear(dst), asim::linear(src), scalar, asim::counted_shape(count));
 }
 
@@ -183,17 +191,26 @@ __aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src
 template <typename T, typename U>
 __aicore__ inline void MulAddDst(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<U> &src1,
                                  const int32_t &count) {
+    require_accumulator<T, U>();
     asim::mul_add_dst<T, U>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::counted_shape(count));
 }
 
 template <typename T>
+constexpr void require_fillable() {
+    static_assert(asim::contains<T, asim::TypeList<half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t>>::value,
+                  "Duplicate takes half, bfloat16_t, float, int16_t, uint16_t, int32_t and uint32_t on Atlas A2");
+}
+
+template <typename T>
 __aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, const int32_t &count) {
+    require_fillable<T>();
     asim::duplicate<T>(asim::linear(dst), scalar, asim::counted_shape(count));
 }
 
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, uint64_t mask, const uint8_t repeatTime,
                                  const uint16_t dstBlockStride, const uint8_t dstRepeatStride) {
+    require_fillable<T>();
     asim::duplicate<T>(asim::strided(dst, dstBlockStride, dstRepeatStride), scalar,
                        asim::mask_shape<T, isSetMask>(mask, repeatTime));
 }
@@ -201,6 +218,7 @@ __aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, uin
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, uint64_t mask[], const uint8_t repeatTime,
                                  const uint16_t dstBlockStride, const uint8_t dstRepeatStride) {
+    require_fillable<T>();
     asim::duplicate<T>(asim::strided(dst, dstBlockStride, dstRepeatStride), scalar,
                        asim::mask_shape<T, isSetMask>(mask, repeatTime));
 }

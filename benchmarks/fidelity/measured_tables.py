@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,9 +101,11 @@ def write(name: str, rows: Sequence[Row], **more: Any) -> None:
     script = Path(sys.argv[0]).resolve()
     told = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     document = {
-        "command": shlex.join(["python", str(told), *sys.argv[1:]]),
+        "command": shlex.join(
+            ["python", str(told), *("DIR" if "/" in each else each for each in sys.argv[1:])]
+        ),
         "commit": commit.stdout.strip(),
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "date": f"{datetime.now(timezone.utc):%Y-%m-%d}",
         "prices": price_digest(),
         **more,
     }

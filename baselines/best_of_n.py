@@ -19,7 +19,9 @@ from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 class BestOfN:
     """Samples a model ``samples`` times. A ``Strategy`` for ``ascend_gym.search.driver.run_search``."""
 
-    def __init__(self, spec: OpSpec, model_client: ModelClient, *, samples: int, example: str = "") -> None:
+    def __init__(
+        self, spec: OpSpec, model_client: ModelClient, *, samples: int, example: str = "", fold: bool = False
+    ) -> None:
         """Sample ``model_client`` for ``spec``.
 
         Args:
@@ -27,9 +29,10 @@ class BestOfN:
             model_client: asks the model, up to its ``concurrency`` samples at a time.
             samples: N.
             example: what the prompt shows of another operator.
+            fold: whether it leaves licence headers out.
         """
         self._spec, self._model_client, self._samples = spec, model_client, samples
-        self._example = example
+        self._example, self._fold = example, fold
         self._messages: list[Message] = []
         self._drawn: list[Proposal] = []  # not proposed yet
         self._next = 0
@@ -55,7 +58,7 @@ class BestOfN:
     def observe(self, proposal: Proposal, result: EvalResult) -> None:
         """Write the prompt once the baseline is measured; samples teach nothing."""
         if proposal.origin == BASELINE_ORIGIN:
-            self._messages = best_of_n_messages(self._spec, result, self._example)
+            self._messages = best_of_n_messages(self._spec, result, self._example, fold=self._fold)
 
     def _draw(self, count: int) -> None:
         purposes = [("best-of-n", self._next + ahead) for ahead in range(count)]

@@ -8,21 +8,28 @@ from.
 Islands take turns, all of them once a round. One that found nothing for ``patience`` rounds is told so; where
 another has a faster version, it goes on from that in a new conversation. What an island is asked depends on
 completed rounds alone, so the journal does not depend on how many evaluations are under way.
+
+What a language model is told (``concise``) is short and begins alike from question to question, so that
+providers cache it: the last two attempts in full, those before in a line each. Its answers may build upon
+any attempt, and are asked for again where they repeat one. The offline model, which reads attempts as its
+memory, is told all of them.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.errors import BudgetExceededError, MisuseError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem
+from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem, ProblemKind
+from ascend_gym.rewrites.bases import ORIGINAL, Combined, combined_from_answer
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
-from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.measurement import describe_result, told_latencies
+from ascend_gym.search.llm.merging import Version, told_merge
 from ascend_gym.search.llm.prompts import (
     case_fields,
     chip_of,
@@ -33,12 +40,13 @@ from ascend_gym.search.llm.prompts import (
 from ascend_gym.search.llm.sheets import calls_for
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.llm.tools import Toolbox
-from ascend_gym.search.model_client import ModelClient, candidate_reader
+from ascend_gym.search.model_client import Answer, ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
 _TURNS_KEPT = 6
+_TURNS_KEPT_CONCISELY = 2
 _REASON_CHARACTERS = 2000
-_ANSWER_CHARACTERS = 6000  # of an answer that could not be used
+_CONCISE_REASON_CHARACTERS = 600
 _APPLIED = "(The changes, as they were applied, are told next.)"
 _GO_ON = (
     "Find the change that gains most now. Several changes that do not depend on each other can go together."
@@ -57,14 +65,13 @@ class _Turn:
     answer: str
     attempt: Attempt
 
-    @property
-    def said(self) -> str:
-        """The answer as the conversation repeats it: its reason alone, where its changes were applied."""
+    def said(self, most: int = _REASON_CHARACTERS) -> str:
+        """Return the answer as the conversation repeats it: its reason, where its changes were applied."""
         if not self.attempt.diff:
-            return _shortened(self.answer, _ANSWER_CHARACTERS) or "(no answer)"
+            return _shortened(self.answer, 3 * most) or "(no answer)"
         changes = CODE_BEGINS.search(self.answer)
         reason = self.answer[: changes.start()] if changes else self.answer
-        return "\n\n".join(part for part in (_shortened(reason, _REASON_CHARACTERS), _APPLIED) if part)
+        return "\n\n".join(part for part in (_shortened(reason, most), _APPLIED) if part)
 
 
 @dataclass
@@ -76,6 +83,7 @@ class _Island:
     result: EvalResult
     attempts: list[Attempt] = field(default_factory=list)
     turns: list[_Turn] = field(default_factory=list)
+    versions: dict[int, Version] = field(default_factory=dict)  # by the number of the attempt
     asked: int = 0
     in_vain: int = 0
 
@@ -98,6 +106,7 @@ class Iterate:
         patience: int = 5,
         example: str = "",
         tools: bool = False,
+        concise: bool = False,
     ) -> None:
         """Converse about ``spec``.
 
@@ -109,6 +118,7 @@ class Iterate:
             patience: rounds without gain after which an island takes over the fastest version of all.
             example: what the task shows of another operator.
             tools: whether the model may look up calls and profiles before it answers.
+            concise: whether it is told what is short and cached, and may build upon any attempt.
 
         Raises:
             MisuseError: there would be no conversation.
@@ -117,10 +127,10 @@ class Iterate:
             raise MisuseError(f"expected at least one island and a patience of 1, got {islands}, {patience}")
         self._spec, self._model_client, self._budget = spec, model_client, budget
         self._count, self._patience, self._with_tools = islands, patience, tools
-        self._example = example
+        self._example, self._concise = example, concise
         self._islands: list[_Island] = []
         self._to_ask: deque[int] = deque()  # islands that have not answered in this round
-        self._awaited: dict[int, str] = {}  # answers under evaluation, by island
+        self._awaited: dict[int, tuple[str, int | None]] = {}  # answer and base under evaluation, by island
 
     def propose(self, limit: int) -> list[Proposal]:
         """Return up to one candidate of each island; none of the next round before this one is over.
@@ -150,7 +160,8 @@ class Iterate:
                 self._islands = [_Island(result, start, result) for _ in range(self._count)]
             return
         number = int(proposal.origin["island"])
-        island, answer = self._islands[number], self._awaited.pop(number)
+        island = self._islands[number]
+        answer, base = self._awaited.pop(number)
         if rule_of(result.status).reward is RewardRule.NEUTRAL:
             return
         unwritten = is_unwritten(self._spec, island.best)
@@ -160,9 +171,14 @@ class Iterate:
             proposal.candidate,
             result,
             first=unwritten and result.status is Status.OK,
+            answer=answer if self._concise else "",
         )
+        if base is not None:
+            attempt = self._since_base(island, attempt, base, proposal, result)
         island.attempts.append(attempt)
         island.turns.append(_Turn(answer, attempt))
+        if not isinstance(proposal, UnusableProposal):
+            island.versions[len(island.attempts)] = Version(proposal.candidate, result)
         if becomes_best(result.latency_us, island.latency_us, unwritten=unwritten):
             island.best, island.result, island.in_vain = proposal.candidate, result, 0
         else:
@@ -181,6 +197,18 @@ class Iterate:
             if island.in_vain >= self._patience and island.latency_us > fastest.latency_us:
                 island.best, island.result, island.in_vain = fastest.best, fastest.result, 0
                 island.attempts, island.turns = list(fastest.attempts), []
+                island.versions = dict(fastest.versions)
+
+    def _since_base(
+        self, island: _Island, attempt: Attempt, base: int, proposal: Proposal, result: EvalResult
+    ) -> Attempt:
+        """Return an attempt as it is told that came from another version than the fastest."""
+        if base == ORIGINAL:
+            origin, name = Version(self._spec.baseline, island.baseline), "the original"
+        else:
+            origin, name = island.versions[base], f"attempt {base}"
+        own = Attempt.of(origin.candidate, origin.result, proposal.candidate, result)
+        return replace(attempt, diff=own.diff, changes=own.changes or attempt.changes, base=name)
 
     def _proposal(self, number: int) -> Proposal:
         island = self._islands[number]
@@ -188,28 +216,54 @@ class Iterate:
         toolbox = Toolbox(island.result, shown) if self._with_tools else None
         reading = self._model_client.read(
             self._messages(island, toolbox),
-            candidate_reader(island.best),
+            lambda answer: self._combined(island, answer),
             *("iterate", number, island.asked),
             tools=toolbox.reply if toolbox else None,
         )
         origin = {"kind": "iterate", "island": number, "turn": island.asked, "calls": [*reading.calls]}
         island.asked += 1
-        self._awaited[number] = reading.text
         if isinstance(reading.value, ParseProblem):
+            self._awaited[number] = reading.text, None
             return UnusableProposal(island.best, {**origin, "answer": reading.text}, str(reading.value))
-        return Proposal(reading.value, origin)
+        self._awaited[number] = reading.text, reading.value.base
+        if reading.value.base is not None:
+            origin["base"] = reading.value.base
+        return Proposal(reading.value.candidate, origin)
+
+    def _combined(self, island: _Island, answer: Answer) -> Combined | ParseProblem:
+        """Return what an answer proposes; a repetition of an attempt is none where that is asked about."""
+        if not self._concise:
+            return combined_from_answer(answer.text, island.best, {}, ending=answer.ending)
+        known = {ORIGINAL: Version(self._spec.baseline, island.baseline), **island.versions}
+        candidates = {number: each.candidate for number, each in known.items()}
+        combined = combined_from_answer(answer.text, island.best, candidates, ending=answer.ending)
+        if isinstance(combined, ParseProblem):
+            return combined
+        for number, each in known.items():
+            if each.candidate.digest == combined.candidate.digest:
+                name = f"attempt {number}" if number != ORIGINAL else "the original"
+                said = f"this is {name} once more, whose result is known: propose something else"
+                return ParseProblem(ProblemKind.REPEATED, said)
+        return combined
 
     def _messages(self, island: _Island, toolbox: Toolbox | None) -> list[Message]:
         """Return the conversation: the task, the last answers with their outcomes, the state at its end."""
-        turns = island.turns[-_TURNS_KEPT:]
+        kept = _TURNS_KEPT_CONCISELY if self._concise else _TURNS_KEPT
+        most = _CONCISE_REASON_CHARACTERS if self._concise else _REASON_CHARACTERS
+        turns = island.turns[-kept:]
         earlier = island.attempts[: len(island.attempts) - len(turns)]
-        system = system_message(self._spec, island.best, island.result)
+        if self._concise:  # the same calls, whatever the fastest version makes of them
+            system = system_message(self._spec, self._spec.baseline, island.baseline)
+            system = Message(system.role, f"{system.content}\n{render('combine')}")
+        else:
+            system = system_message(self._spec, island.best, island.result)
         if toolbox is not None:
             system = Message(system.role, f"{system.content}\n{toolbox.described}")
         messages = [system, self._task(island, earlier, follow=bool(turns))]
         for number, turn in enumerate(turns, len(earlier) + 1):
-            told = describe_attempts([turn.attempt], first=number)
-            messages.append(Message("assistant", turn.said))
+            attempt = replace(turn.attempt, reason="")
+            told = describe_attempts([attempt], first=number, in_full=1 if self._concise else None)
+            messages.append(Message("assistant", turn.said(most)))
             messages.append(Message("user", f"{told}\n"))
         last = messages.pop()
         return [*messages, Message(last.role, f"{last.content}\n{self._state(island)}")]
@@ -221,27 +275,32 @@ class Iterate:
         """
         baseline, at_hand = island.baseline, island.result is island.baseline
         fields = task_fields(self._spec, baseline)
-        if not at_hand:
+        if not at_hand or (self._concise and not is_unwritten(self._spec, self._spec.baseline)):
             fields["present"] = f"What the run began with, measured on {chip_of(baseline)}"
+        measured = told_latencies(baseline) if self._concise else describe_result(baseline, pauses=at_hand)
+        in_full = 0 if self._concise else None
         text = render(
             "iterate",
             package=__package__,
             **case_fields(self._spec),
             **fields,
-            baseline=describe_result(baseline, pauses=at_hand),
-            attempts=_FOLLOWING if follow and not earlier else describe_attempts(earlier),
+            baseline=measured,
+            attempts=_FOLLOWING if follow and not earlier else describe_attempts(earlier, in_full=in_full),
         )
         return Message("user", f"{text}{self._example}")
 
     def _state(self, island: _Island) -> str:
         left = self._budget - sum(each.asked for each in self._islands)
         stuck = island.in_vain >= self._patience
+        as_above = island.result is island.baseline and not self._concise
+        merge = told_merge(Version(island.best, island.result), island.versions) if self._concise else ""
         return render(
             "iterate_state",
             package=__package__,
             best="none yet" if is_unwritten(self._spec, island.best) else f"{island.latency_us:.2f} us",
-            measurement="As above." if island.result is island.baseline else describe_result(island.result),
-            sources=render_sources(island.best),
+            measurement="As above." if as_above else describe_result(island.result),
+            sources=render_sources(island.best, fold=self._concise),
+            merge=merge,
             advice=_STUCK.format(count=island.in_vain) if stuck else _GO_ON,
             left=f"Evaluations left, with that of this answer: {left}.",
         )

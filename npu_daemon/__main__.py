@@ -1,4 +1,4 @@
-"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | keygen | doctor``."""
+"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | tenants | keygen | doctor``."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ascend_gym.core.codec import Kind
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.core.records import DaemonStatus
+from ascend_gym.core.records import DaemonStatus, TenantName, WorkerCount
 from npu_daemon.doctor import examine
 from npu_daemon.operator_link import ask_daemon
 from npu_daemon.serving import WorkerOptions, run_broker
 from npu_daemon.settings import DEFAULT_ADDRESS, DaemonSettings, daemon_settings
-from npu_daemon.worker import Worker, die_with_parent
+from npu_daemon.worker import Worker
 
 EXIT_UNUSABLE = 1
 EXIT_MISUSE = 2
@@ -133,6 +133,9 @@ def serve(
     cache_limit_gib: Annotated[
         float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
     ] = None,
+    min_free_mib: Annotated[
+        float | None, typer.Option(help="Free room in MiB that evaluations want to begin; default 256.")
+    ] = None,
     recording: Recording = None,
     reference_folders: ReferenceFolders = None,
     reference_digests: ReferenceDigests = None,
@@ -170,7 +173,6 @@ def worker(
     connect: Annotated[str, typer.Option()],
     worker_id: Annotated[str, typer.Option()],
     scratch_folder: Annotated[Path, typer.Option()],
-    parent_pid: Annotated[int, typer.Option()],
     options: Annotated[str, typer.Option(help="JSON.")],
 ) -> None:
     """Serve one broker, which starts this command.
@@ -179,10 +181,8 @@ def worker(
         connect: the broker's address for workers.
         worker_id: id of this worker.
         scratch_folder: folder for temporary files.
-        parent_pid: process id of the broker; the worker ends with it.
         options: settings of the worker, as JSON.
     """
-    die_with_parent(parent_pid)
     tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
     service = WorkerOptions.model_validate_json(options).open_service(scratch_folder.parent)
     Worker(service, connect, worker_id).run()
@@ -206,7 +206,25 @@ def resize(
     daemon: Address = DEFAULT_ADDRESS,
 ) -> None:
     """Change the number of a daemon's workers; running jobs are not interrupted."""
-    _print(ask_daemon(daemon, Kind.RESIZE, workers))
+    _print(ask_daemon(daemon, Kind.RESIZE, WorkerCount(workers=workers)))
+
+
+@app.command()
+def tenants(
+    expel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TENANT",
+            help="Close its connections and end its jobs, uncharged; it may return once its key file is "
+            "written again or the daemon restarted.",
+        ),
+    ] = None,
+    daemon: Address = DEFAULT_ADDRESS,
+) -> None:
+    """Print the tenants of a daemon as JSON: jobs, charges and connections."""
+    kind, payload = (Kind.STATUS, None) if expel is None else (Kind.EXPEL, TenantName(tenant=expel))
+    status = ask_daemon(daemon, kind, payload)
+    typer.echo(json.dumps([each.model_dump() for each in status.tenants], indent=2))
 
 
 @app.command()

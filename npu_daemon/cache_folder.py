@@ -19,7 +19,7 @@ from pathlib import Path
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.remove_tree import remove_tree
-from npu_daemon.own_files import OWN_FILES, flush
+from npu_daemon.own_files import OWN_FILES
 
 DEFAULT_LIMIT_GIB = 4.0
 DEFAULT_LIMIT_BYTES = int(DEFAULT_LIMIT_GIB * 2**30)
@@ -237,7 +237,6 @@ class BuildStore:
                     return Failure(failure.status, failure.diagnostics, seconds)
                 OWN_FILES.seal(building, final=final)
                 building.rename(final)
-                flush(final.parent)
             finally:
                 remove_tree(building)  # gone already after a rename
         return final, seconds

@@ -27,7 +27,7 @@ from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.inputs import Array, array_bytes, stored_array, write_array
 from npu_daemon.cache_folder import entry_lock
-from npu_daemon.own_files import OWN_FILES, Attributes, attributes_of, file_digest, flush
+from npu_daemon.own_files import OWN_FILES, Attributes, attributes_of, file_digest
 
 DEFAULT_LIMIT_BYTES = 256 * 2**20
 Outputs = Sequence[Sequence[Array]]
@@ -322,7 +322,6 @@ class CaseDataCache:
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
             OWN_FILES.seal(scratch, final=entry)
             scratch.rename(entry)
-            flush(self._folder)
         finally:
             remove_tree(scratch)  # gone already after a rename
 

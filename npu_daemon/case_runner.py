@@ -170,9 +170,7 @@ class CaseRunner:
                     values.append(beside.submit(self.own_data, case, launch))
                 on_launch(case, launch)
 
-            built = self.backend.build(
-                self.spec, case, self.request.candidate, self.protocol, on_launch=note_launch
-            )
+            built = self.build(case, note_launch)
             if isinstance(built, Built) and not launches:
                 note_launch("")
             lax = published.result()
@@ -186,6 +184,10 @@ class CaseRunner:
         if result.status is Status.OK:
             self.passed.append(PassedCase(case, built, launches[0], data, own, result))
         return result
+
+    def build(self, case: Case, on_launch: Callable[[str], None]) -> Built | Failure:
+        """Build the candidate for a case; see ``Backend.build``."""
+        return self.backend.build(self.spec, case, self.request.candidate, self.protocol, on_launch=on_launch)
 
     def data(self, case: Case) -> CaseData:
         """Return the published inputs and expected outputs of a case."""

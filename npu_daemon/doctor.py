@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from typing import Literal
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.wheel import compiler_folder
+from npu_daemon.cache_check import false_verdicts
 from npu_daemon.cann.checks import CANN_CHECKS
 from npu_daemon.cann.toolkit import Finding, missing, ok, warning
 from npu_daemon.sandbox import RLIMITS, sandbox_level
@@ -85,7 +87,7 @@ def examine(settings: DaemonSettings) -> Report:
 
     A check that fails to run is reported as a finding.
     """
-    own: tuple[_Check, ...] = (_modules, _compiler, _simulator, _sandbox, _cache)
+    own: tuple[_Check, ...] = (_modules, _compiler, _simulator, _sandbox, _cache, _verdicts)
     return Report(
         simulator=tuple(finding for check in own for finding in _run(check, settings)),
         cann=tuple(finding for check in CANN_CHECKS for finding in _run(check, settings)),
@@ -132,6 +134,21 @@ def _sandbox(settings: DaemonSettings) -> list[Finding]:
         message = "limits only: candidates can read and write what this user can"
         return [warning("sandbox", message, "use Linux 5.13 or newer (Landlock) or install bubblewrap")]
     return [ok("sandbox", level)]
+
+
+def _verdicts(settings: DaemonSettings) -> list[Finding]:
+    """Say whether stored results blame candidates for damage of this host."""
+    try:
+        count = false_verdicts(settings.cache_dir)
+    except sqlite3.Error as error:
+        remedy = "ascend-gym cache clear removes it"
+        return [warning("stored results", f"they cannot be read: {error}", remedy)]
+    if count:
+        message = f"{count} came from damaged files of this host, whatever they say of candidates"
+        return [
+            warning("stored results", message, "ascend-gym cache verify removes them, and what is damaged")
+        ]
+    return [ok("stored results", "none came from files that are damaged now")]
 
 
 def _cache(settings: DaemonSettings) -> list[Finding]:

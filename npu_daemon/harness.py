@@ -34,6 +34,11 @@ def harness_sources() -> list[Path]:
     return sorted([*shared, *(Path(__file__).parent / name for name in _HARNESS_FILES)])
 
 
+def harness_text() -> str:
+    """Return what ``harness_identity`` is made of, for journals and their readers."""
+    return f"{HARNESS_VERSION}, numpy {np.__version__}, ml_dtypes {ml_dtypes.__version__}"
+
+
 @lru_cache(maxsize=1)
 def harness_identity() -> str:
     """Return the digest of the harness version and of the packages that its arithmetic depends on."""

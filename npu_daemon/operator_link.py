@@ -1,4 +1,4 @@
-"""Administrative requests to a daemon: status, drain, resize."""
+"""Administrative requests to a daemon: status, drain, resize, expel."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from ascend_gym.core.codec import CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.config import keys_folder
 from ascend_gym.core.curve_keys import client_keys
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
-from ascend_gym.core.records import DaemonStatus, Diagnostic, WorkerCount
+from ascend_gym.core.records import DaemonStatus, Diagnostic, TenantName, WorkerCount
 
 
-def ask_daemon(address: str, kind: Kind, workers: int | None = None, timeout_s: float = 10.0) -> DaemonStatus:
+def ask_daemon(
+    address: str, kind: Kind, payload: WorkerCount | TenantName | None = None, timeout_s: float = 10.0
+) -> DaemonStatus:
     """Send an administrative request and return the daemon's status after it.
 
     Args:
         address: address of the daemon.
-        kind: ``STATUS``, ``DRAIN`` or ``RESIZE``.
-        workers: for ``RESIZE``, the number of workers to keep.
+        kind: ``STATUS``, ``DRAIN``, ``RESIZE`` or ``EXPEL``.
+        payload: for ``RESIZE``, the number of workers to keep; for ``EXPEL``, the tenant.
         timeout_s: how long to wait for the answer.
 
     Raises:
@@ -25,7 +27,6 @@ def ask_daemon(address: str, kind: Kind, workers: int | None = None, timeout_s: 
         DaemonUnreachableError: no answer came.
         InfrastructureError: the answer does not follow our protocol.
     """
-    payload = None if workers is None else WorkerCount(workers=workers)
     keys = client_keys(address, keys_folder())
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.setsockopt(zmq.LINGER, 0)

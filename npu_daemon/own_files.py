@@ -3,7 +3,8 @@
 Each folder of the cache that is made as a whole (a build, the values of a case, the simulator) has a manifest
 with size and SHA-256 digest of its files. A process compares digests when it first uses a folder, and again
 where the attributes of a file have changed, which every write does; otherwise it looks at attributes alone.
-Whoever finds a folder damaged makes it again.
+Whoever finds a folder damaged makes it again. Nothing waits for the disk: the next
+process that uses a folder finds what a power failure tore.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import stat
 import threading
 from collections import Counter
@@ -45,15 +45,6 @@ def attributes_of(path: Path) -> Attributes | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def flush(path: Path) -> None:
-    """Have a file or a folder on the disk before this returns."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def private_file(path: Path) -> Path:
     """Return the path of a file that only this user can read and write, made empty if it is missing."""
     path.touch(mode=0o600)
@@ -75,7 +66,7 @@ class OwnFiles:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def seal(self, folder: Path, names: Iterable[str] | None = None, final: Path | None = None) -> None:
-        """Write the manifest of a folder and flush all that it names, so that a power failure leaves no half.
+        """Write the manifest of a folder.
 
         Args:
             folder: holds finished files.
@@ -88,19 +79,14 @@ class OwnFiles:
         files, seen = {}, {}
         for name in names:
             path = folder / name
-            flush(path)
             attributes = attributes_of(path)
             if attributes is None:
                 raise FileNotFoundError(path)
             files[name] = (attributes[2], file_digest(path))
             seen[name] = attributes
-        for each in sorted({(folder / name).parent for name in names}):
-            flush(each)
         manifest = folder / f"{MANIFEST_NAME}.new"
         manifest.write_text(json.dumps({"files": files}), encoding="utf-8")
-        flush(manifest)
         manifest.rename(folder / MANIFEST_NAME)
-        flush(folder)
         with self._lock:
             self._seen[final or folder] = {name: (value, files[name][1]) for name, value in seen.items()}
         self._record(final or folder)

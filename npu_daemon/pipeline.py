@@ -33,6 +33,10 @@ from npu_daemon.sandbox import wall_limit_s
 from npu_daemon.second_look import DomainRun, second_look
 
 _TRUSTED_WORK_S = 300.0
+OWN_FAULT = (
+    "these are the operator's own sources, unchanged: the fault is theirs, or upstream's where they are "
+    "imported, and no rewrite has made it"
+)
 
 
 def case_limit_s(protocol: MeasureProtocol) -> float:
@@ -144,7 +148,15 @@ def _evaluate_cases(
             latency_us = _result(request, results, runner).latency_us
             champion = latency_us is not None and latency_us < best_us
             results = second_look(runner, domain, champion=champion, on_case=on_case)
+    if results[-1].status is not Status.OK and request.candidate.digest == runner.spec.baseline.digest:
+        results[-1] = _of_own_sources(results[-1])
     return _result(request, results, runner)
+
+
+def _of_own_sources(result: CaseResult) -> CaseResult:
+    """Return a failed result that says whose fault it is."""
+    told = Diagnostic(phase=result.diagnostics[-1].phase, message=OWN_FAULT)
+    return result.model_copy(update={"diagnostics": (*result.diagnostics, told)})
 
 
 def _result(request: EvalRequest, results: Sequence[CaseResult], runner: CaseRunner) -> EvalResult:

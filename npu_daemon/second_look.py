@@ -2,7 +2,8 @@
 
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
-price.
+price. It has the shapes of the operator's smallest case, for which the candidate is built even where the
+request leaves that case out: an operator is right for all of its cases.
 
 A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
 the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the
@@ -19,11 +20,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from types import TracebackType
 
-from ascend_gym.core.protocols import Built
-from ascend_gym.core.records import Case, CaseResult, Diagnostic, OpSpec, Phase
+from ascend_gym.core.protocols import Built, Failure
+from ascend_gym.core.records import Case, CaseResult, Diagnostic, Phase
 from ascend_gym.core.status import Status
 from ascend_gym.suite.domain import domain_case, smallest_case
 from npu_daemon.case_data import CaseData
@@ -39,6 +39,7 @@ _VALUES_TOLERANCE = 0.01
 
 _OTHER_ADDRESSES, _SAME_VALUES = 1, 2
 _NOT_IN_DOMAIN = "passed its cases, but not the values of the operator's domain at other addresses"
+_NOT_BUILT = "passed its cases, but the case that the operator's domain is drawn for ({}) could not be built"
 _NOT_ON_OWN_VALUES = "passed on published values, but not on values drawn for it alone"
 
 
@@ -58,28 +59,32 @@ class DomainRun:
     """
 
     def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, early: bool) -> None:
+        spec = runner.spec
         self._runner, self._last = runner, cases[-1]
-        self._smallest = smallest_case(cases)
-        self.case = _case_of_domain(runner.spec, self._smallest)
+        base = smallest_case(spec.cases if spec.folder else cases)
+        self._base = next((case for case in cases if case.case_id == base.case_id), base)
+        self._asked = any(case is self._base for case in cases)
+        self.case = domain_case(spec, base) if spec.folder else base
         self._beside = ThreadPoolExecutor(max_workers=1)
         self._early = early and runner.may_overlap
+        self._prepared: Future[tuple[Built | Failure, CaseData]] | None = None
         self._data: Future[CaseData] | None = None
-        self._built: Built | None = None
         self._refused: WhenIdle[CaseResult | None] | None = None
 
     def note_launch(self, case: Case, launch: str) -> None:
-        """Have the values drawn if ``case`` is the smallest.
+        """Have the values drawn if ``case`` is the one whose shapes they have.
 
         Args:
             case: case of the request.
             launch: digest of what the tiling program hands on for it; see ``own_seed``.
         """
-        if case is not self._smallest or self._data is not None:
-            return
-        if self.case is self._smallest and not always_drawn(self._runner.spec, case):
-            self._data = self._beside.submit(self._runner.data, case)  # too dear to draw for each candidate
-        else:
-            self._data = self._beside.submit(self._runner.own_data, self.case, launch)
+        if case is self._base and self._data is None:
+            self._data = self._beside.submit(self._drawn, launch)
+
+    def _drawn(self, launch: str) -> CaseData:
+        if not self._runner.spec.folder and not always_drawn(self._runner.spec, self.case):
+            return self._runner.data(self.case)  # too dear to draw for each candidate
+        return self._runner.own_data(self.case, launch)
 
     def note_build(self, case: Case, built: Built) -> None:
         """Have the run begin when a processor is idle if ``case``, which runs next, is the last one.
@@ -88,10 +93,20 @@ class DomainRun:
             case: case of the request.
             built: build of the candidate for it.
         """
-        if case is self._smallest:
-            self._built = built
-        if case is self._last and self._early and self._built is not None:
-            self._refused = WhenIdle(self._beside, partial(self._run, self._built))
+        if case is self._base:
+            data = self._data
+            assert data is not None, "its launch is known"
+            self._prepared = self._beside.submit(lambda: (built, data.result()))
+        elif case is self._last and not self._asked:
+            self._prepared = self._beside.submit(self._built_for_it)
+        if case is self._last and self._early and self._prepared is not None:
+            self._refused = WhenIdle(self._beside, self._run)
+
+    def _built_for_it(self) -> tuple[Built | Failure, CaseData]:
+        """Build the candidate for a case that the request leaves out, and draw its values."""
+        launches: list[str] = []
+        built = self._runner.build(self._base, launches.append)
+        return built, self._drawn(launches[0] if launches else "")
 
     def note_run(self, case: Case, built: Built) -> None:
         """Have the run begin now, unless it has, if ``case``, whose first run has finished, is the last one.
@@ -103,13 +118,9 @@ class DomainRun:
         if case is self._last and self._refused is not None:
             self._refused.begin()
 
-    def refused(self, passed: PassedCase) -> CaseResult | None:
-        """Return the failure of the run, or ``None``.
-
-        Args:
-            passed: the smallest case.
-        """
-        return self._run(passed.built) if self._refused is None else self._refused.result()
+    def refused(self) -> CaseResult | None:
+        """Return the failure of the run, or ``None``."""
+        return self._run() if self._refused is None else self._refused.result()
 
     def wait(self) -> None:
         """Wait until no run is active.
@@ -120,9 +131,14 @@ class DomainRun:
         if self._refused is not None:
             self._refused.result()
 
-    def _run(self, built: Built) -> CaseResult | None:
-        assert self._data is not None, "the smallest case was built"
-        return self._runner.refusal(self.case, built, self._data.result(), _OTHER_ADDRESSES)
+    def _run(self) -> CaseResult | None:
+        assert self._prepared is not None, "every case was built"
+        built, data = self._prepared.result()
+        if isinstance(built, Failure):
+            failed = CaseResult(case_id=self.case.case_id, status=built.status, diagnostics=built.diagnostics)
+            return _told(failed, _NOT_BUILT.format(self._base.case_id))
+        refused = self._runner.refusal(self.case, built, data, _OTHER_ADDRESSES)
+        return None if refused is None else _told(refused, _NOT_IN_DOMAIN)
 
     def __enter__(self) -> DomainRun:
         return self
@@ -133,16 +149,6 @@ class DomainRun:
         if self._refused is not None:
             self._refused.drop()
         self._beside.shutdown(wait=True, cancel_futures=True)
-
-
-def _case_of_domain(spec: OpSpec, smallest: Case) -> Case:
-    """Return the case that is drawn from the domain, or ``smallest`` itself where none can be.
-
-    A domain is declared for the operator's smallest case. A request that leaves that out, or data that were
-    sent, get the smallest case of the request once more at other addresses, with other values if it is cheap.
-    """
-    declared = spec.folder and smallest_case(spec.cases).case_id == smallest.case_id
-    return domain_case(spec, smallest) if declared else smallest
 
 
 def second_look(
@@ -162,9 +168,9 @@ def second_look(
     domain.wait()  # a device runs one program at a time
     for passed in runner.passed:
         on_case()
-        refused = domain.refused(passed) if passed.case is smallest else None
+        refused = domain.refused() if passed.case is smallest else None
         if refused is not None:
-            results.append(_told(refused, _NOT_IN_DOMAIN).model_copy(update={"case_id": smallest.case_id}))
+            results.append(refused.model_copy(update={"case_id": smallest.case_id}))
             return results
         result = (
             _settled(runner, passed) if champion or _below_floor(runner, passed.result) else passed.result

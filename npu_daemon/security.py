@@ -1,8 +1,8 @@
 """Access control of a daemon: bind addresses, CURVE keys, and the list of allowed clients.
 
 Keys are certificate files in the format of libzmq's tools. Each client is a tenant, named by its public key
-file in the folder of allowed clients. The folder is read at each handshake, so clients can be admitted or
-excluded while the daemon runs; existing connections are not closed.
+file in the folder of allowed clients. The folder is read at each handshake, and compared twice a second with
+who is connected: clients can be admitted and excluded while the daemon runs.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ class CurvePolicy:
     clients_folder: Path
     operators: tuple[str, ...] = ()
 
+    def key_of(self, tenant: str) -> bytes | None:
+        """Return the public key of a tenant, or ``None``."""
+        path = self.clients_folder / f"{tenant}.key"
+        return _public_key(path) if path.exists() else None
+
     def tenant_of(self, public_key: bytes) -> str | None:
         """Return the tenant with this public key (Z85 text), or ``None``."""
         for path in sorted(self.clients_folder.glob("*.key")):
@@ -110,6 +115,8 @@ class Gatekeeper:
                 f"there is no folder {policy.clients_folder} with public keys of allowed clients"
             )
         self._policy = policy
+        self._admitted: dict[str, bytes] = {}
+        self._expelled: dict[str, int] = {}
         self._public_key, self._secret_key = load_secret_key(policy.secret_key_file)
         self.socket = context.socket(zmq.REP)
         self.socket.setsockopt(zmq.LINGER, 0)
@@ -122,6 +129,29 @@ class Gatekeeper:
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._secret_key)
         socket.setsockopt(zmq.ZAP_DOMAIN, b"ascend-gym")
 
+    def expel(self, tenant: str) -> None:
+        """Admit a tenant no more until its key file is written again, or the daemon is started again."""
+        self._expelled[tenant] = self._written_ns(tenant)
+
+    def admits(self, tenant: str) -> bool:
+        """Whether a tenant is not expelled."""
+        if tenant in self._expelled and self._expelled[tenant] != self._written_ns(tenant):
+            del self._expelled[tenant]
+        return tenant not in self._expelled
+
+    def lapsed(self) -> list[str]:
+        """Return tenants that were admitted with a key that has been removed or replaced since, once each."""
+        gone = [name for name, key in self._admitted.items() if self._policy.key_of(name) != key]
+        for name in gone:
+            del self._admitted[name]
+        return gone
+
+    def _written_ns(self, tenant: str) -> int:
+        try:
+            return (self._policy.clients_folder / f"{tenant}.key").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def answer(self) -> None:
         """Answer one authentication request."""
         frames = self.socket.recv_multipart()
@@ -132,7 +162,12 @@ class Gatekeeper:
         known = len(frames) == _ZAP_FRAMES and frames[0] == _ZAP_VERSION and frames[5] == b"CURVE"
         tenant = None
         if known and len(frames[6]) == _KEY_BYTES:
-            tenant = self._policy.tenant_of(zmq.utils.z85.encode(frames[6]))
+            key = zmq.utils.z85.encode(frames[6])
+            tenant = self._policy.tenant_of(key)
+            if tenant is not None and self.admits(tenant):
+                self._admitted[tenant] = key
+            else:
+                tenant = None
         if tenant is None:
             address = frames[3].decode(errors="replace") if len(frames) > 3 else "?"
             log.warning("a client from %s was refused: its key is not allowed", address)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -23,7 +25,7 @@ from npu_daemon.cache_folder import (
 )
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
-from npu_daemon.harness import harness_identity
+from npu_daemon.harness import harness_identity, harness_text
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
 from npu_daemon.own_files import OWN_FILES
 from npu_daemon.pipeline import evaluate, infra_error, invalid_request
@@ -37,6 +39,12 @@ _MAY_BE_OURS = re.compile(
     r"shared librar|shared object|file too short|ELF|undefined symbol|No such file|cannot open"
     r"|exit status 12[67]|signal|SIG|read-only|removed while in use|unreadable|readable report"
 )
+# A full disk, or a process of the build or the run that was killed by somebody else: tried again, too. If the
+# same is said every time, it is the candidate that does it.
+_FROM_OUTSIDE = re.compile(
+    r"[Nn]o space left|disk is full|ENOSPC|SIGKILL|[Ss]ignal 9\b|exit status 137|\bKilled\b|due to signal"
+)
+_FULL_BELOW_BYTES = 32 * 2**20
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
 
 
@@ -94,7 +102,10 @@ class EvaluationService:
 
     def describe(self) -> DeviceInfo:
         """Return the device that measures."""
-        return self._backend.describe()
+        return self._with_harness(self._backend.describe())
+
+    def _with_harness(self, device: DeviceInfo) -> DeviceInfo:
+        return device.model_copy(update={"harness": harness_text()})
 
     def chips(self) -> tuple[str, ...]:
         """Return the supported chips."""
@@ -135,6 +146,8 @@ class EvaluationService:
         self._evaluations += 1
         if request.given is not None:
             result = noted(result)
+        if result.device is not None:
+            result = result.model_copy(update={"device": self._with_harness(result.device)})
         self._store.put(key, result, used)
         if result.latency_us is not None:
             self._store.note_latency(question, result.latency_us)
@@ -146,6 +159,7 @@ class EvaluationService:
         """Return a result with the names of the folders that it came from, which are as they were written.
 
         A result of damaged files says nothing about the candidate: they are made again and it is repeated.
+        Neither does a failure on a full disk, or the death of a process that nothing of ours has killed.
         """
         for _ in range(_ATTEMPTS):
             with OWN_FILES.recording() as used:
@@ -153,14 +167,25 @@ class EvaluationService:
             deep = any(_MAY_BE_OURS.search(each.message) for each in result.all_diagnostics)
             damaged = OWN_FILES.damaged(used, deep=deep)
             confined = self._backend.describe().sandbox in CONFINING
-            if not damaged or (result.status is Status.GUARD_REJECTED and not confined):
+            full = self._full_disk() if result.status is not Status.OK else ""
+            told = any(_FROM_OUTSIDE.search(each.message) for each in result.all_diagnostics)
+            ours = damaged and (confined or result.status is not Status.GUARD_REJECTED)
+            if not ours and not full and not told:
                 break
         else:
-            listing = ", ".join(f"{folder}: {problem}" for folder, problem in damaged.items())
-            message = f"files of the cache were damaged in each of {_ATTEMPTS} attempts: {listing}"
-            result = infra_error(request, message)
+            if ours:
+                listing = ", ".join(f"{folder}: {problem}" for folder, problem in damaged.items())
+                message = f"files of the cache were damaged in each of {_ATTEMPTS} attempts: {listing}"
+                result = infra_error(request, message)
+            elif full:
+                result = infra_error(request, f"there was no room in {full} in any of {_ATTEMPTS} attempts")
         self._store.note_repairs(OWN_FILES.take_repaired())
         return result, [os.path.relpath(folder.resolve(), self._cache_dir) for folder in used]
+
+    def _full_disk(self) -> str:
+        """Return the folder without room that an evaluation writes to; empty if there is none."""
+        folders = (str(self._cache_dir), tempfile.gettempdir())
+        return next((each for each in folders if shutil.disk_usage(each).free < _FULL_BELOW_BYTES), "")
 
     def close(self) -> None:
         """Close the store."""

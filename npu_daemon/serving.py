@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
+import sqlite3
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import entry_points
@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from ascend_gym.core.config import usable_cache
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import PrivateFolder, remove_abandoned_folders
 from ascend_gym.core.protocols import Backend
@@ -108,12 +108,16 @@ def run_broker(
         from npu_daemon.metrics import serve_metrics  # the library is not needed otherwise
 
         serve_metrics(settings.metrics, questions.ask)
+    try:
+        store = result_store(cache_dir, settings.cache_limit_bytes)
+    except sqlite3.Error as error:
+        raise InfrastructureError(f"{cache_dir} cannot hold results: {error}") from error
     config = BrokerConfig(
         bind=settings.bind,
         workers=settings.worker_count,
         devices=settings.device_count,
         worker_command=_worker_command(_worker_options(settings, private=control_fd is not None)),
-        store=result_store(cache_dir, settings.cache_limit_bytes),
+        store=store,
         private_folder=PrivateFolder(private_folder),
         control_fd=control_fd,
         journal=JobJournal(journal_path) if journal_path is not None else None,
@@ -121,6 +125,9 @@ def run_broker(
         quota=settings.quota.quota(),
         quotas={name: quota.quota() for name, quota in settings.tenants.items()},
         max_device_seconds=settings.max_device_seconds,
+        min_free_bytes=int(settings.min_free_mib * 2**20),
+        written_folders=(cache_dir,),
+        repairs=store.repairs,
         questions=questions,
     )
     with in_use(cache_dir):
@@ -190,7 +197,6 @@ def _worker_command(options: WorkerOptions) -> Callable[[str, str, Path], Sequen
             *("--connect", address),
             *("--worker-id", worker_id),
             *("--scratch-folder", str(scratch_folder)),
-            *("--parent-pid", str(os.getpid())),
             *("--options", options.model_dump_json()),
         ]
 

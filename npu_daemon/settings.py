@@ -88,6 +88,7 @@ class DaemonSettings(BaseModel):
         devices: how many of them may run a candidate at a time; 0 for all.
         cache_dir: folder for builds, inputs and results.
         cache_limit_gib: limit of inputs, builds and results together; the least recently used are removed.
+        min_free_mib: no evaluation begins while less is free where workers write; clients wait.
         recording: result store for the replay backend.
         reference_folders: folders below which clients may name operators of their own, whose ``reference.py``
             is then executed in the trusted process.
@@ -113,6 +114,7 @@ class DaemonSettings(BaseModel):
     devices: int = Field(default=0, ge=0)
     cache_dir: Path = Field(default_factory=cache_root)
     cache_limit_gib: float = Field(default=DEFAULT_LIMIT_GIB, gt=0)
+    min_free_mib: float = Field(default=256.0, ge=0)
     recording: Path | None = None
     reference_folders: tuple[Path, ...] = ()
     reference_digests: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = ()

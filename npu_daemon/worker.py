@@ -8,7 +8,6 @@ a case takes longer than all its limits allow, the heartbeats stop and the broke
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 import traceback
@@ -27,20 +26,8 @@ from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import DaemonInfo, DeviceGrant, DeviceInfo, EvalRequest, EvalResult
 from npu_daemon.case_runner import DeviceGate
 from npu_daemon.pipeline import case_limit_s, infra_error
-from npu_daemon.sandbox.server import PR_SET_PDEATHSIG, prctl
 
 BEAT_INTERVAL_MS = 1000
-
-
-def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent ends in any way.
-
-    Raises:
-        InfrastructureError: the parent has already ended.
-    """
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent_pid:
-        raise InfrastructureError(f"parent process {parent_pid} is gone")
 
 
 class Service(Protocol):

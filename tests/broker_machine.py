@@ -20,6 +20,7 @@ from npu_daemon.broker.events import (
     Drain,
     DropJob,
     Event,
+    Expel,
     GrantDevice,
     KillWorker,
     Name,
@@ -27,6 +28,7 @@ from npu_daemon.broker.events import (
     Reply,
     Resize,
     Restore,
+    Room,
     SaveAnswer,
     SavedCharge,
     SavedJob,
@@ -171,7 +173,7 @@ class BrokerMachine(RuleBasedStateMachine):
         hit = result_of(request).model_copy(update={"cached": True}) if stored else None
         actions = self.send(Submit(client, request_id, request, hit, TENANTS[client]))
         if Busy in map(type, actions):
-            assert TENANTS[client] == "bob"
+            assert TENANTS[client] == "bob" or self.state.no_room
             del self.unanswered[name]
         assert not known or name not in self.unanswered, "the same id was not answered equally"
 
@@ -180,6 +182,20 @@ class BrokerMachine(RuleBasedStateMachine):
         waiting = Name(client, request_id) in self.unanswered and not self.stopped
         replies = [action for action in self.send(Cancel(client, request_id)) if isinstance(action, Reply)]
         assert [reply.result.status for reply in replies] == ([Status.CANCELLED] if waiting else [])
+
+    @rule(client=clients)
+    def tenant_expelled(self, client: bytes) -> None:
+        self.send(Expel(client))
+        if not self.stopped:
+            self.unanswered = {
+                name: asked for name, asked in self.unanswered.items() if not name.client.startswith(client)
+            }
+
+    @rule(problem=st.sampled_from(["", "full"]))
+    def disk_fills_or_is_freed(self, problem: str) -> None:
+        self.send(Room(problem))
+        if problem and not self.stopped:
+            assert not any(isinstance(action, SendJob) for action in self.send(Tick()))
 
     @rule(client=clients)
     def client_gone_for_good(self, client: bytes) -> None:
@@ -264,7 +280,7 @@ class BrokerMachine(RuleBasedStateMachine):
 
     # --- time, size and the end ---
 
-    @rule(seconds=st.sampled_from([1.0, LEASE_S / 2, LEASE_S]))
+    @rule(seconds=st.sampled_from([1.0, LEASE_S / 2, LEASE_S, 86_400.0]))  # the clock of a host jumps, too
     def time_passes(self, seconds: float) -> None:
         self.now_s += seconds
         self.tick()
@@ -344,7 +360,8 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def no_worker_is_idle_while_a_job_may_run(self) -> None:
         queue = self.state.book.queue
-        if self.state.workforce.next_idle() and not self.state.draining and not self.stopped:
+        held_up = self.state.draining or self.state.no_room or self.stopped
+        if self.state.workforce.next_idle() and not held_up:
             assert queue.queued("alice") == 0
             assert queue.queued("bob") == 0 or queue.running("bob") == 1
 

@@ -16,7 +16,7 @@ from traces import Pricer
 
 from ascend_gym import cli
 from ascend_gym.client import DaemonOptions, LocalDaemon
-from ascend_gym.core.config import ENV_CACHE
+from ascend_gym.core.config import ENV_CACHE, ENV_CHIP_FILES, ENV_CONNECT_TIMEOUT, ENV_DAEMON, ENV_KEYS
 from ascend_gym.core.protocols import Evaluation
 from ascend_gym.core.records import (
     Candidate,
@@ -210,7 +210,14 @@ def reference(inputs, attributes):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep what is built between test runs, and leave the user's cache alone."""
+    """Keep what is built between test runs; neither read nor write what the user has at home and has set."""
+    browsers = Path.home() / ".cache" / "ms-playwright"
+    os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(browsers))
+    for name in [name for name in os.environ if name.startswith(("XDG_", "NPU_DAEMON_", "OPENAI_"))]:
+        del os.environ[name]
+    for name in (ENV_DAEMON, ENV_KEYS, ENV_CHIP_FILES, ENV_CONNECT_TIMEOUT):
+        os.environ.pop(name, None)
+    os.environ["HOME"] = str(config.cache.mkdir("home"))
     os.environ[ENV_CACHE] = str(config.cache.mkdir("simulator"))
 
 

@@ -183,6 +183,12 @@ FAULTS: dict[str, Callable[[Handler, dict[str, Any]], None]] = {
     "echo_key": _echo_key(200),
     "echo_key_error": _echo_key(401),
     "echo_key_busy": _echo_key(503),
+    "wrong_model": _says(
+        404, {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}
+    ),
+    "wrong_key": _says(401, {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}),
+    "no_quota": _says(429, {"error": {"message": "You exceeded it", "code": "insufficient_quota"}}),
+    "no_money": _says(402, {"error": {"message": "Insufficient Balance"}}),
     "redirect": _says(307, b"", Location="http://127.0.0.1:1/v1/chat/completions"),
 }
 

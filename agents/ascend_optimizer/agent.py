@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory
+from agents.ascend_optimizer.joint import JointRefinement
 from agents.ascend_optimizer.own_rewinds import OwnRewinds
 from agents.ascend_optimizer.refine import KernelRefinement
 from agents.ascend_optimizer.retrieval import ExperienceRetriever
-from agents.ascend_optimizer.settings import Ablation, AgentSettings, Schedule
-from agents.ascend_optimizer.tiling_search import TilingSearch
+from agents.ascend_optimizer.settings import Ablation, AgentSettings, Refinement, Schedule
+from agents.ascend_optimizer.tiling_search import TilingSearch, reads_tiling_data
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.core.status import Status
@@ -50,7 +51,8 @@ class AscendOptimizer:
         self._settings, self._own_rewinds = settings, own_rewinds
         memory = Memory()
         self._tiling = TilingSearch(spec, online=online, offline=offline, settings=settings, memory=memory)
-        self._kernel = KernelRefinement(
+        refinement = JointRefinement if settings.refinement is Refinement.JOINT else KernelRefinement
+        self._kernel: KernelRefinement | JointRefinement = refinement(
             spec, online=online, retriever=retriever, settings=settings, memory=memory
         )
         self._algorithm: Evaluations | None = None
@@ -112,9 +114,11 @@ class AscendOptimizer:
         return best
 
     def _stage_tiling(self, best: Incumbent, round_: int) -> Evaluations:
-        """Optimise T with K fixed, unless that is ablated, or the model knows no more and K can change."""
+        """Optimise T with K fixed, unless that is ablated, or there is nothing in it and K can change."""
         refines = not self._settings.without(Ablation.KERNEL)
         exhausted = refines and self._tiling.is_exhausted(best)
+        if refines and self._settings.refinement is Refinement.JOINT:
+            exhausted = exhausted or not reads_tiling_data(best.candidate)
         if not (self._settings.without(Ablation.TILING) or exhausted):
             best = yield from self._tiling.search(best, round_)
         return best

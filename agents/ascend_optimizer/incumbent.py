@@ -13,6 +13,7 @@ from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
+from ascend_gym.search.llm.merging import Version
 from ascend_gym.search.outcome import UnusableProposal
 
 
@@ -43,6 +44,7 @@ class Memory:
     """What both stages have attempted, in order; told to the model so that it does not repeat itself."""
 
     attempts: list[Attempt] = field(default_factory=list)
+    versions: dict[int, Version] = field(default_factory=dict)  # what was evaluated, by number of the attempt
 
     def note(
         self, parent: Incumbent, proposal: Proposal, result: EvalResult, stage: str = "", answer: str = ""
@@ -59,10 +61,12 @@ class Memory:
         if rule_of(result.status).reward is not RewardRule.NEUTRAL:
             before, after = unmarked(parent.candidate), unmarked(proposal.candidate)
             self.attempts.append(Attempt.of(before, parent.result, after, result, stage, answer))
+            if not isinstance(proposal, UnusableProposal):
+                self.versions[len(self.attempts)] = Version(after, result)
 
-    def describe(self) -> str:
-        """Return a section for each of the last attempts, the earliest first."""
-        return describe_attempts(self.attempts)
+    def describe(self, in_full: int | None = None) -> str:
+        """Return what is told of the last attempts, the earliest first (see ``describe_attempts``)."""
+        return describe_attempts(self.attempts, in_full=in_full)
 
 
 def evaluate(

@@ -23,7 +23,7 @@ from ascend_gym.core.cpp_text import code_tokens
 from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec, Sources
 from ascend_gym.core.text import well_formed
-from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
+from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.attempts import diff_block
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import operator_fields, own_files, render_sources, system_message
@@ -52,12 +52,12 @@ class Diagnosis:
     Attributes:
         bottleneck: the symptom, in words.
         applicability: the code and shapes at hand, in words.
-        call: note of the model's call, for the journal.
+        calls: notes of the model's calls, for the journal.
     """
 
     bottleneck: str
     applicability: str
-    call: Mapping[str, Any]
+    calls: Sequence[Mapping[str, Any]]
 
 
 def diagnose(
@@ -69,9 +69,10 @@ def diagnose(
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
     """
-    answer = model_client.ask(diagnosis_messages(spec, incumbent, attempts), "diagnose", *purpose)
-    bottleneck, applicability = read_diagnosis(answer.text)
-    return Diagnosis(bottleneck, applicability, answer.call)
+    messages = diagnosis_messages(spec, incumbent, attempts)
+    reading = model_client.read(messages, lambda answer: read_diagnosis(answer.text), "diagnose", *purpose)
+    bottleneck, applicability = ("unknown", "") if isinstance(reading.value, ParseProblem) else reading.value
+    return Diagnosis(bottleneck, applicability, reading.calls)
 
 
 def diagnosis_messages(spec: OpSpec, incumbent: Incumbent, attempts: str) -> list[Message]:
@@ -91,9 +92,18 @@ def diagnosis_messages(spec: OpSpec, incumbent: Incumbent, attempts: str) -> lis
     ]
 
 
-def read_diagnosis(answer: str) -> tuple[str, str]:
-    """Return bottleneck and applicability; an answer without these headings is all bottleneck."""
+def read_diagnosis(answer: str) -> tuple[str, str] | ParseProblem:
+    """Return bottleneck and applicability; an answer without these headings is all bottleneck.
+
+    Code is no diagnosis: what begins with its first line is left out, and an answer of code alone is refused.
+    """
     answer = well_formed(answer)
+    code = CODE_BEGINS.search(answer)
+    if code is not None:
+        answer = answer[: code.start()]
+        if not answer.strip():
+            expected = "expected two paragraphs, 'Bottleneck: ...' and 'Applicability: ...', and no code"
+            return ParseProblem(ProblemKind.INCOMPLETE, expected)
     parts = {match[1].lower(): " ".join(match[2].split()) for match in _PARTS.finditer(answer)}
     bottleneck = parts.get("bottleneck") or " ".join(answer.split()) or "unknown"
     return bottleneck[:_MAX_CHARACTERS], parts.get("applicability", "")[:_MAX_CHARACTERS]
@@ -212,7 +222,7 @@ class KernelRefinement:
         rewritten = reading.value
         origin = {"kind": "refine", "stage": "kernel", "round": round_, "step": step}
         origin["experience"] = [each.experience.digest[:16] for each in retrieved]
-        origin["calls"] = [diagnosis.call, *reading.calls]
+        origin["calls"] = [*diagnosis.calls, *reading.calls]
         proposal, result = yield from evaluate(rewritten, incumbent, origin, reading.text)
         self._memory.note(incumbent, proposal, result, "kernel", reading.text)
         self._exhausted = isinstance(rewritten, ParseProblem) and rewritten.kind is ProblemKind.NO_FILES

@@ -28,6 +28,15 @@ class Preset(str, Enum):
     """Version 2: a single pass of ``refine-then-tile``, half of the budget for each stage."""
 
 
+class Refinement(str, Enum):
+    """What a step of refinement asks, and may change."""
+
+    PAPER = "paper"
+    """As in the papers: a diagnosis, then a rewrite of K under a fixed T; tiling search beside it."""
+    JOINT = "joint"
+    """One question about both; tiling search only once refinement finds nothing more (see ``joint.py``)."""
+
+
 class Ablation(str, Enum):
     """What a variant of the method goes without."""
 
@@ -43,6 +52,7 @@ class AgentSettings(BaseModel):
 
     Attributes:
         schedule: order of the stages.
+        refinement: what a step of refinement asks, and may change.
         ablate: what to go without.
         tiling_steps: U, the steps of one pass of tiling search.
         refine_steps: S, the steps of one pass of kernel refinement.
@@ -60,6 +70,7 @@ class AgentSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schedule: Schedule = Schedule.REFINE_THEN_TILE
+    refinement: Refinement = Refinement.PAPER
     ablate: tuple[Ablation, ...] = ()
     tiling_steps: int = Field(default=SWITCH_EVERY, ge=1)
     refine_steps: int = Field(default=SWITCH_EVERY, ge=1)

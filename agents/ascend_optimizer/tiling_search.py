@@ -7,6 +7,7 @@ the parent of its next generation (equation 2).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ from agents.ascend_optimizer.incumbent import (
     evaluate,
 )
 from agents.ascend_optimizer.markers import has_blocks, same_outside_blocks, unmarked
-from agents.ascend_optimizer.settings import AgentSettings
+from agents.ascend_optimizer.settings import AgentSettings, Refinement
 from agents.ascend_optimizer.template import PACKAGE, synthesize_template, whole_function_marked
+from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec, Sources
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
@@ -36,6 +38,14 @@ MUTATIONS = {
     "split of the work over the cores or the treatment of tails",
 }
 """The two dimensions of mutation (version 1, section 3.3), tried in turn on each island."""
+
+
+_READS_TILING = re.compile(r"\bGET_TILING_DATA\w*\b|\bTILING_KEY_IS\b|\breinterpret_cast<[^>]*[Tt]iling")
+
+
+def reads_tiling_data(candidate: Candidate) -> bool:
+    """Say whether a kernel reads tiling data or tells tiling keys apart: else T decides its blocks alone."""
+    return any(_READS_TILING.search(without_comments(file.text)) for file in candidate.kernel.files)
 
 
 class TilingSearch:
@@ -71,7 +81,7 @@ class TilingSearch:
         """
         spent = in_vain = 0
         self._exhausted = None
-        if not self._template_made:
+        if not self._template_made and self._settings.refinement is Refinement.PAPER:
             template = synthesize_template(self._spec, incumbent, self._offline, self._untold)
             incumbent, spent = yield from template
             self._template_made = True

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings, Preset, Schedule
+from agents.ascend_optimizer.settings import (
+    SWITCH_EVERY,
+    Ablation,
+    AgentSettings,
+    Preset,
+    Refinement,
+    Schedule,
+)
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
@@ -93,19 +100,33 @@ def agent_settings(settings: RunSettings) -> AgentSettings:
     refine_steps = settings.refine_steps or length
     rest = max(1, online - refine_steps)
     grows = settings.preset is None and settings.tiling_steps is None and settings.refine_steps is None
+    refinement = refinement_of(settings)
+    if refinement is Refinement.JOINT and settings.refine_steps is None:
+        refine_steps = max(1, online)  # until patience ends it
     try:
         return AgentSettings(
             schedule=schedule,
+            refinement=refinement,
             ablate=settings.ablate,
             tiling_steps=settings.tiling_steps or (rest if settings.preset is Preset.PAPER_V2 else length),
             refine_steps=refine_steps,
-            first_steps=max(_FIRST_STEPS, settings.islands) if grows else None,
+            first_steps=max(_FIRST_STEPS, settings.islands)
+            if grows and refinement is Refinement.PAPER
+            else None,
             patience=_PATIENCE if settings.preset is None else None,
             top_k=settings.top_k,
             islands=settings.islands,
         )
     except ValidationError as error:
         raise MisuseError(f"ascend-optimizer: {reason_of(error)}") from error
+
+
+def refinement_of(settings: RunSettings) -> Refinement:
+    """Return what refinement asks: as in the papers for a preset and for the offline model, else of both."""
+    if settings.refinement is not None:
+        return settings.refinement
+    faithful = settings.preset is not None or not settings.asks_language_model
+    return Refinement.PAPER if faithful else Refinement.JOINT
 
 
 def bank_of(settings: RunSettings) -> ExperienceBank:

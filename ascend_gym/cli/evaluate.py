@@ -10,6 +10,7 @@ import typer
 from ascend_gym.cli.options import (
     EXIT_BY_BLAME,
     Chip,
+    ConnectTimeout,
     ConventionOption,
     Daemon,
     Json,
@@ -39,6 +40,7 @@ def evaluate(
     case: Annotated[str | None, typer.Option(metavar="ID", help="Only this case.")] = None,
     chip: Chip = "910B2",
     daemon: Daemon = None,
+    connect_timeout: ConnectTimeout = None,
     as_data: Annotated[
         bool, typer.Option("--as-data", help="Send inputs and expected outputs, for a daemon without OP.")
     ] = False,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agents.ascend_craft.settings import Lowering
-from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
+from agents.ascend_optimizer.settings import Ablation, Preset, Refinement, Schedule
 from ascend_gym.cli import outside_methods
 from ascend_gym.cli.agent import (
     LEXICAL_EMBEDDER,
@@ -37,6 +37,7 @@ from baselines.ppo_checkpoints import policy_digest, policy_path
 _RECORDED_ELSEWHERE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
 _OF_THE_AGENT = {
     "preset",
+    "refinement",
     "schedule",
     "ablate",
     "bank",
@@ -78,7 +79,8 @@ class RunSettings(BaseModel):
         device_seconds: limit of device time; ``None`` for no limit.
         tokens: limit of tokens that models read and write; ``None`` for no limit.
         usd: limit of the models' cost in US dollars; ``None`` for no limit.
-        price: price of the models at endpoints as ``IN,OUT``, in US dollars per million tokens.
+        price: price of the models at endpoints as ``IN,OUT`` or ``IN,OUT,CACHED``, in US dollars per million
+            tokens.
         model: model of the search.
         offline_model: model for preparations made once per operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
@@ -88,7 +90,11 @@ class RunSettings(BaseModel):
         chip: simulated or measured chip.
         chip_file: file of a chip of one's own, by which a resumed run finds it; ``None`` for a built-in one.
         duplicates: cost of proposing a known candidate.
+        stop_after: evaluations in a row without a better one after which a run of any method ends; ``None``
+            for never.
         preset: schedule of a paper for AscendOptimizer; ``None`` for ``schedule`` and lengths of our own.
+        refinement: what AscendOptimizer's refinement asks and may change; ``None`` as in the papers for a
+            preset and for the offline model, else for kernel and tiling program in one question.
         schedule: order of AscendOptimizer's stages.
         ablate: parts of AscendOptimizer to disable.
         bank: file of AscendOptimizer's experience bank; ``None`` for the included one.
@@ -130,7 +136,9 @@ class RunSettings(BaseModel):
     chip: str = "910B2"
     chip_file: str | None = Field(default=None, exclude_if=lambda value: value is None)
     duplicates: Duplicates = Duplicates.CHARGED
+    stop_after: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
     preset: Preset | None = None
+    refinement: Refinement | None = Field(default=None, exclude_if=lambda value: value is None)
     schedule: Schedule = Schedule.REFINE_THEN_TILE
     ablate: tuple[Ablation, ...] = ()
     bank: str | None = None
@@ -165,6 +173,11 @@ class RunSettings(BaseModel):
         return (
             self.method.value if isinstance(self.method, Method) else outside_methods.short_name(self.method)
         )
+
+    @property
+    def asks_language_model(self) -> bool:
+        """Whether prompts are read by a language model, and not by the rules of the offline one."""
+        return self.model != OFFLINE_MODEL
 
     @property
     def limits(self) -> Budget:
@@ -272,7 +285,13 @@ def _best_of_n(setting: Setting) -> Strategy:
 
     settings = setting.settings
     example = example_text(setting.spec, settings.examples)
-    return BestOfN(setting.spec, setting.online, samples=settings.budget, example=example)
+    return BestOfN(
+        setting.spec,
+        setting.online,
+        samples=settings.budget,
+        example=example,
+        fold=settings.asks_language_model,
+    )
 
 
 def _iterate(setting: Setting) -> Strategy:
@@ -286,6 +305,7 @@ def _iterate(setting: Setting) -> Strategy:
         islands=settings.islands,
         example=example_text(setting.spec, settings.examples),
         tools=settings.tools,
+        concise=settings.asks_language_model,
     )
 
 

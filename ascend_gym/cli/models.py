@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,16 +11,21 @@ from typing import Annotated, Any
 import typer
 
 from ascend_gym.cli.methods import RunSettings
+from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Embedder, Llm
+from ascend_gym.core.protocols import Embedder, Llm, Message
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named, model_named
 from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode
 from ascend_gym.search.llm.limits import CallLimits
-from ascend_gym.search.llm.metering import MeteredLlm, Price
+from ascend_gym.search.llm.metering import MeteredLlm, Price, SweepMeteredLlm
+from ascend_gym.search.llm.shared_limits import SharedBudget
 from ascend_gym.search.model_client import TIMEOUT_S, ModelClient
+from ascend_gym.sweep.jobs import SweepJob
 
 ANSWERS_NAME = "answers.jsonl"
+_RATES = "rates"
+_PREFLIGHT_TOKENS = 16
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Language models.")
 
@@ -36,6 +41,9 @@ class ModelAccess:
         cassette: file of recorded answers, to read and extend.
         replay: whether to take all answers from ``cassette`` and ask no model.
         timeout_s: seconds for one answer, including retries and rate limiting.
+        sweep_account: file in which all runs of a sweep keep what they have spent; ``None`` for a run alone.
+        sweep_tokens: tokens that they may spend in all; ``None`` for no limit.
+        sweep_usd: US dollars that they may spend in all; ``None`` for no limit.
     """
 
     base_url: str | None = None
@@ -44,6 +52,16 @@ class ModelAccess:
     cassette: Path | None = None
     replay: bool = False
     timeout_s: float = TIMEOUT_S
+    sweep_account: Path | None = None
+    sweep_tokens: int | None = None
+    sweep_usd: float | None = None
+
+    @property
+    def shared_budget(self) -> SharedBudget | None:
+        """What all runs of a sweep may spend together; ``None`` for a run alone."""
+        if self.sweep_account is None:
+            return None
+        return SharedBudget(self.sweep_account, tokens=self.sweep_tokens, usd=self.sweep_usd)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> ModelAccess:
@@ -58,6 +76,7 @@ class ModelAccess:
         limits = CallLimits(
             requests_per_minute=options["requests_per_minute"],
             tokens_per_minute=options["tokens_per_minute"],
+            shared_rates=cache_root() / _RATES if options.get("shared_rates") else None,
         )
         if "concurrency" in options:
             limits = replace(limits, max_concurrent=options["concurrency"])
@@ -68,6 +87,9 @@ class ModelAccess:
             cassette=cassette,
             replay=replay,
             timeout_s=options["timeout"],
+            sweep_account=options.get("sweep_account"),
+            sweep_tokens=options.get("sweep_tokens"),
+            sweep_usd=options.get("sweep_usd"),
         )
 
 
@@ -120,6 +142,35 @@ def opened_models(
         yield Models(online, offline, lambda name: _recorded_embedder(name, access, folder, opened))
 
 
+def preflight(jobs: Iterable[SweepJob], access: ModelAccess) -> list[str]:
+    """Ask each model of runs for one word; return a line for each that answered.
+
+    Raises:
+        ModelRefusedError: a model does not exist, its key is refused, or nothing is left to spend.
+        ModelError: a model cannot be reached.
+        MisuseError: there is no endpoint, or its address cannot be right.
+    """
+    asked: dict[tuple[str, str | None], str] = {}
+    for job in jobs:
+        settings = RunSettings.model_validate_json(job.settings)
+        for name in dict.fromkeys((settings.model, settings.offline_model or settings.model)):
+            if _is_free(name, access) or (name, settings.reasoning_effort) in asked:
+                continue
+            llm: Llm = model_named(
+                name,
+                base_url=access.base_url,
+                reasoning_effort=settings.reasoning_effort,
+                limits=access.limits,
+            )
+            shared = access.shared_budget
+            if shared is not None:
+                llm = SweepMeteredLlm(llm, shared, Price.parsed(settings.price) if settings.price else None)
+            word = Message("user", "Answer with the word: ready")
+            answer = llm.complete([word], seed=0, max_tokens=_PREFLIGHT_TOKENS, deadline_s=access.timeout_s)
+            asked[name, settings.reasoning_effort] = f"model {name!r} answers, as {answer.model!r}"
+    return list(asked.values())
+
+
 def _is_free(name: str, access: ModelAccess) -> bool:
     """Return whether the model is the offline one of this process, which costs no money."""
     return name == OFFLINE_MODEL and access.base_url is None
@@ -143,6 +194,9 @@ def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Pat
             reasoning_effort=settings.reasoning_effort,
             limits=access.limits,
         )
+        shared = access.shared_budget
+        if shared is not None:
+            llm = SweepMeteredLlm(llm, shared, Price.parsed(settings.price) if settings.price else None)
     for path, mode in _tapes(access, folder):
         llm = cassette = CassetteLlm(llm, path, mode, model=" ".join(words))
         opened.callback(cassette.close)

@@ -21,7 +21,9 @@ from ascend_gym.cli.options import (
     LIMITS,
     MODEL,
     RUN,
+    AcrossVersions,
     Chip,
+    ConnectTimeout,
     Daemon,
     Json,
     OpDir,
@@ -59,11 +61,13 @@ from ascend_gym.cli.search_options import (
     PresetOption,
     PriceOption,
     ReasoningEffort,
+    RefinementOption,
     RefineSteps,
     Replay,
     RequestsPerMinute,
     RewindSteps,
     ScheduleOption,
+    StopAfter,
     Temperature,
     TilingSteps,
     Timeout,
@@ -130,7 +134,9 @@ def optimize(
     seed: Seed = 0,
     chip: Chip = "910B2",
     duplicates: DuplicatesOption = Duplicates.CHARGED,
+    stop_after: StopAfter = None,
     preset: PresetOption = None,
+    refinement: RefinementOption = None,
     schedule: ScheduleOption = Schedule.REFINE_THEN_TILE,
     ablate: Ablate = None,
     bank: Bank = None,
@@ -146,6 +152,7 @@ def optimize(
     pass_builds: PassBuilds = True,
     builds: Builds = None,
     daemon: Daemon = None,
+    connect_timeout: ConnectTimeout = None,
     out: Out = None,
     in_flight: InFlight = 2,
     base_url: BaseUrl = None,
@@ -190,6 +197,7 @@ def resume(
         ),
     ],
     daemon: Daemon = None,
+    connect_timeout: ConnectTimeout = None,
     in_flight: InFlight = 2,
     base_url: BaseUrl = None,
     concurrency: Concurrency = 1,
@@ -198,6 +206,7 @@ def resume(
     timeout: Timeout = TIMEOUT_S,
     cassette: Cassette = None,
     replay: Replay = False,
+    across_versions: AcrossVersions = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
@@ -205,7 +214,10 @@ def resume(
     settings = read_settings(folder)
     if settings.chip_file is not None:
         recall_chip(settings.chip, Path(settings.chip_file), "run")
-    _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
+    _run(
+        *(operator_of(settings), settings, folder, daemon, access, in_flight, as_json),
+        across_versions=across_versions,
+    )
 
 
 @contextmanager
@@ -234,6 +246,8 @@ def _run(
     access: ModelAccess,
     in_flight: int,
     as_json: bool,
+    *,
+    across_versions: bool = False,
 ) -> None:
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search, unified_diff
@@ -245,7 +259,11 @@ def _run(
     view = SearchView(console(stderr=as_json), settings.budget, spec)
     evaluating = _evaluating(daemons, settings.chip, view)
     outcome = run_in_folder(
-        evaluating, folder, spec, settings, access=access, in_flight=in_flight, on_event=view.show
+        *(evaluating, folder, spec, settings),
+        access=access,
+        in_flight=in_flight,
+        on_event=view.show,
+        across_versions=across_versions,
     )
     chip = settings.chip
     diff = unified_diff(spec.baseline, outcome.best)

@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from ascend_gym.core.chips import CHIPS, require_chip
-from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
+from ascend_gym.core.config import cache_root, default_daemon_addresses, set_connect_timeout, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, Case, Convention, EvalResult, MeasureProtocol, OpSpec
@@ -64,6 +64,31 @@ ConventionOption = Annotated[
     typer.Option(
         "--convention",
         help="What launches find in caches: nothing, what other kernels left, or their own.",
+    ),
+]
+
+
+def _with_timeout(timeout_s: float | None) -> float | None:
+    if timeout_s is not None:
+        set_connect_timeout(timeout_s)
+    return timeout_s
+
+
+ConnectTimeout = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        rich_help_panel=EVALUATION,
+        callback=_with_timeout,
+        help="How long a daemon may be unreachable; default 10, and 60 once the only one has answered.",
+    ),
+]
+AcrossVersions = Annotated[
+    bool,
+    typer.Option(
+        "--across-versions",
+        rich_help_panel=EVALUATION,
+        help="Go on with another simulator or harness than the run began with; the journal says where.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]

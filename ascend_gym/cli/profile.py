@@ -47,6 +47,13 @@ _Program = Annotated[
 _Define = Annotated[
     list[str] | None, typer.Option(metavar="NAME[=VALUE]", help="Macro for --asc; repeatable.")
 ]
+_IncludeDir = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--include-dir", "-I", metavar="DIR", exists=True, file_okay=False,
+        help="Folder with headers of --asc; repeatable.",
+    ),
+]  # fmt: skip
 _Arg = Annotated[list[str] | None, typer.Option(help="Argument of the program's main; repeatable.")]
 _DataDir = Annotated[
     Path | None,
@@ -91,6 +98,7 @@ class _Subject:
     case: str | None
     asc: Path | None
     defines: tuple[str, ...]
+    include_dirs: tuple[Path, ...]
     arguments: tuple[str, ...]
     data_dir: Path | None
     price_only: bool
@@ -104,6 +112,7 @@ def profile(
     case: _CaseId = None,
     asc: _Program = None,
     define: _Define = None,
+    include_dir: _IncludeDir = None,
     arg: _Arg = None,
     data: _DataDir = None,
     price_only: _PriceOnly = False,
@@ -120,7 +129,7 @@ def profile(
     from npu_daemon.profiling.profiler import Profiler
 
     files = (op_dir, kernel_file, tiling_file)
-    words = (tuple(define or ()), tuple(arg or ()))
+    words = (tuple(define or ()), tuple(include_dir or ()), tuple(arg or ()))
     subject = _Subject(op, *files, case, asc, *words, data, price_only)
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
         backend = SimulatorBackend(usable_cache(cache_root()), chip, note)
@@ -147,8 +156,9 @@ def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:
         raise MisuseError("expected either an operator or --asc FILE")
     if subject.asc is not None:
         return _profiled_program(profiler, subject.asc, subject)
-    if subject.defines or subject.arguments or subject.data_dir or subject.price_only:
-        raise MisuseError("--define, --arg, --data and --price-only belong to --asc")
+    further = (subject.defines, subject.include_dirs, subject.arguments, subject.data_dir, subject.price_only)
+    if any(further):
+        raise MisuseError("--define, --include-dir, --arg, --data and --price-only belong to --asc")
     return _profiled_operator(profiler, subject.op or "", subject)
 
 
@@ -167,7 +177,13 @@ def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _O
 
     if subject.op_dir or subject.kernel_file or subject.tiling_file or subject.case:
         raise MisuseError("--op-dir, --kernel-file, --tiling-file and --case belong to an operator")
-    program = AscProgram(source, subject.defines, subject.arguments, subject.price_only)
+    program = AscProgram(
+        source,
+        subject.defines,
+        subject.arguments,
+        subject.price_only,
+        include_dirs=subject.include_dirs,
+    )
     result = profiler.profile_program(program, subject.data_dir)
     if isinstance(result, StoppedProgram):
         return _Outcome((), result, 0, result.stdout, result.stderr)

@@ -211,19 +211,31 @@ def leaderboard(
 def _runs_of(
     store: ResultsStore, variant: str, budget: int | None, chip: str | None, model: str | None
 ) -> list[RunRecord]:
-    """Return the runs of a method with one budget, one chip and one model.
+    """Return the runs of a method with one budget, one chip, one model, and the same settings.
+
+    Args:
+        store: runs.
+        variant: the method, or its name with the settings in which runs differ.
+        budget: number of evaluations; ``None`` for any.
+        chip: likewise.
+        model: likewise.
 
     Raises:
-        MisuseError: there are none, or they differ in budget, chip or model.
+        MisuseError: there are none, or they differ in any of these.
     """
-    found = [
-        run
-        for run in store.runs(variant=variant, chip=chip)
-        if budget in (None, run.budget) and model in (None, run.model)
+    from ascend_gym.report.stored_runs import method_names
+
+    able = [
+        run for run in store.runs(chip=chip) if budget in (None, run.budget) and model in (None, run.model)
     ]
+    names = method_names(able, ())
+    found = [run for run in able if variant in (run.variant, names[run.run_id])]
+    named = sorted({names[run.run_id] for run in found})
     kinds = sorted({(run.budget, run.chip, run.model) for run in found})
-    if len(kinds) == 1:
+    if len(kinds) == 1 and len(named) == 1:
         return found
+    if len(kinds) == 1:
+        raise MisuseError(f"{variant!r} has runs with different settings; name one of: {'; '.join(named)}")
     if not kinds:
         known = ", ".join(sorted({run.variant for run in store.runs()})) or "none"
         raise MisuseError(f"{store.path}: no such runs of {variant!r}; methods with runs: {known}")

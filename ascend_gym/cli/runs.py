@@ -15,7 +15,6 @@ from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
-from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.search.search_rules import SearchRules
 from ascend_gym.suite.loader import load_operator
@@ -77,6 +76,7 @@ def run_in_folder(
     in_flight: int = 1,
     on_event: Callable[[Step], None] | None = None,
     command: Sequence[str] | None = None,
+    across_versions: bool = False,
 ) -> SearchOutcome:
     """Execute or resume the search that ``settings`` describe, with its journal in ``folder``.
 
@@ -89,17 +89,18 @@ def run_in_folder(
         in_flight: maximum number of simultaneous evaluations.
         on_event: called with each step.
         command: command that repeats the run; by default this process's command line.
+        across_versions: whether to go on with another simulator or harness than the run began with.
 
     Raises:
         MisuseError: the folder has the journal of another search, or a model or package is not available.
     """
     ledger = BudgetLedger(settings.limits)
-    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL)
-    rules = SearchRules(settings.duplicates, protocol, settings.identity())
+    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.asks_language_model)
+    rules = SearchRules(settings.duplicates, protocol, settings.identity(), settings.stop_after)
     factory = factory_of(settings.method)
     with (
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,
-        Journal(folder) as journal,
+        Journal(folder, across_versions=across_versions) as journal,
     ):
         _require_same_method(journal, rules)
         with opening as evaluator:

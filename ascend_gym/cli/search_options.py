@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from agents.ascend_craft.settings import Lowering
-from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
+from agents.ascend_optimizer.settings import Ablation, Preset, Refinement, Schedule
 from ascend_gym.cli.options import (
     ASCEND_CRAFT,
     ASCEND_OPTIMIZER,
@@ -38,9 +38,9 @@ PriceOption = Annotated[
     str | None,
     typer.Option(
         "--price",
-        metavar="IN,OUT",
+        metavar="IN,OUT[,CACHED]",
         rich_help_panel=LIMITS,
-        help="US dollars per million tokens read and written, such as 2.5,10.",
+        help="US dollars per million tokens read, written, and read from the provider's cache.",
     ),
 ]
 Builds = Annotated[
@@ -52,6 +52,15 @@ Builds = Annotated[
 ]
 DuplicatesOption = Annotated[
     Duplicates, typer.Option("--duplicates", rich_help_panel=RUN, help="Cost of proposing a candidate again.")
+]
+
+StopAfter = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        rich_help_panel=LIMITS,
+        help="End a run after so many evaluations in a row without a better one; default never.",
+    ),
 ]
 
 # Models, and how to reach them.
@@ -113,6 +122,14 @@ PresetOption = Annotated[
     Preset | None,
     typer.Option(
         "--preset", rich_help_panel=ASCEND_OPTIMIZER, help="Schedule of a paper, for AscendOptimizer."
+    ),
+]
+RefinementOption = Annotated[
+    Refinement | None,
+    typer.Option(
+        "--refinement",
+        rich_help_panel=ASCEND_OPTIMIZER,
+        help="What AscendOptimizer's refinement asks; default joint, or paper with a preset or offline.",
     ),
 ]
 Ablate = Annotated[

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ascend_gym.cli.models import ModelAccess, preflight
 from ascend_gym.cli.options import (
     EVALUATION,
     EXIT_INFRASTRUCTURE,
@@ -22,6 +23,8 @@ from ascend_gym.cli.options import (
     LIMITS,
     MODEL,
     RUN,
+    AcrossVersions,
+    ConnectTimeout,
     Json,
     chips_beginning,
     console,
@@ -40,6 +43,7 @@ from ascend_gym.cli.search_options import (
     PriceOption,
     ReasoningEffort,
     RequestsPerMinute,
+    StopAfter,
     Temperature,
     Timeout,
     Tokens,
@@ -59,6 +63,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.interrupts import interrupts_held_back
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
+from ascend_gym.search.llm.metering import Price
 from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.sweep.jobs import RunEnd, RunEnding, SweepJob, Update
@@ -71,6 +76,7 @@ from ascend_gym.sweep.store import ResultsStore
 from ascend_gym.sweep.sweep_state import INTERRUPTED, SweepLoop, SweepState
 
 EVENTS_NAME = "events.jsonl"
+ACCOUNT_NAME = "spent.json"
 
 
 _OF_MODELS = ("model", "offline_model", "temperature", "reasoning_effort", "max_tokens")
@@ -191,6 +197,18 @@ Loggers = Annotated[
     list[LoggerName] | None,
     typer.Option("--logger", help="Experiment logger, writing into --out; repeatable."),
 ]
+SweepTokens = Annotated[
+    int | None,
+    typer.Option(
+        min=0, rich_help_panel=LIMITS, help="Limit of tokens that models read and write in all runs together."
+    ),
+]
+SweepUsd = Annotated[
+    float | None,
+    typer.Option(
+        min=0, rich_help_panel=LIMITS, help="Limit of the models' cost in all runs together, in US dollars."
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Resume the sweep in --out.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the number of runs and evaluations; execute nothing.")
@@ -215,10 +233,14 @@ def sweep(
     usd: Usd = None,
     price: PriceOption = None,
     device_seconds: DeviceSeconds = None,
+    sweep_tokens: SweepTokens = None,
+    sweep_usd: SweepUsd = None,
+    stop_after: StopAfter = None,
     duplicates: KnownCost = None,
     out: Out = RUNS / "sweep",
     ray_address: RayAddress = NO_RAY,
     daemon: Daemons = None,
+    connect_timeout: ConnectTimeout = None,
     local_daemons: LocalDaemons = 0,
     workers: Workers = 0,
     runs_per_daemon: RunsPerDaemon = 2,
@@ -231,6 +253,7 @@ def sweep(
     estimate_from: EstimateFrom = None,
     logger: Loggers = None,
     resume: Resume = False,
+    across_versions: AcrossVersions = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -239,18 +262,34 @@ def sweep(
     options = locals()
     plan = _given_plan(plan_file, options)
     hosts = Hosts(ray_address, tuple(daemon or ()), local_daemons, workers, runs_per_daemon)
+    if sweep_usd is not None and (plan or kept_plan(out, None, resume=True)).limits.price is None:
+        raise MisuseError("--sweep-usd needs the price of the model: give --price IN,OUT")
     if dry_run:
         _print_estimate(plan or kept_plan(out, None, resume=True), hosts, in_flight, estimate_from, as_json)
         return
     job = _SweepRun(out, kept_plan(out, plan, resume=resume), quiet, as_json, tuple(logger or ()))
-    job.make(hosts, _child_arguments(options))
+    job.make(hosts, _child_arguments(options), ModelAccess.of(_access_of(options)))
 
 
 def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the arguments of the processes that execute runs."""
     given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
+    given |= {name: value for name, value in _account_of(options).items() if value is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    return (*words, "--command", json.dumps(sys.argv))
+    words += ["--across-versions"] if options["across_versions"] else []
+    return (*words, "--shared-rates", "--command", json.dumps(sys.argv))
+
+
+def _account_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what all runs may spend together, and the file in which they keep what they have spent."""
+    limits = {name: options[name] for name in ("sweep_tokens", "sweep_usd")}
+    if all(limit is None for limit in limits.values()):
+        return {}
+    return {"sweep_account": (options["out"] / ACCOUNT_NAME).resolve(), **limits}
+
+
+def _access_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{name: options[name] for name in _CHILD_OPTIONS}, **_account_of(options), "shared_rates": True}
 
 
 def _given_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:
@@ -268,8 +307,9 @@ def _print_estimate(
     daemons = len(hosts.daemons) or hosts.local_daemons or 1
     at_a_time = daemons * (hosts.workers or hosts.runs_per_daemon * in_flight)
     store = ResultsStore(estimate_from) if estimate_from is not None else None
+    price = Price.parsed(plan.limits.price) if plan.limits.price else None
     try:
-        cost = estimate(jobs_of(plan), store, at_a_time)
+        cost = estimate(jobs_of(plan), store, at_a_time, price)
     finally:
         if store is not None:
             store.close()
@@ -279,11 +319,14 @@ def _print_estimate(
     typer.echo(equal_budgets(plan))
     typer.echo(f"{cost['runs']} runs, {cost['evaluations']} evaluations, {cost['baselines']} baselines")
     if cost["hours"] is None:
-        typer.echo("hours and tokens unknown: --estimate-from a results store with runs of these methods")
+        typer.echo(
+            "hours, tokens and money unknown: --estimate-from a results store with runs of these methods, "
+            "such as a pilot with two operators"
+        )
     else:
         typer.echo(
-            f"about {cost['hours']:.2f} hours with {at_a_time} evaluations at a time, and {cost['tokens']} "
-            f"tokens, by {cost['measured_evaluations']} evaluations of earlier runs"
+            f"about {cost['hours']:.2f} hours with {at_a_time} evaluations at a time, {cost['tokens']} "
+            f"tokens and {cost['usd']:.2f} US dollars, by {cost['measured_evaluations']} earlier evaluations"
         )
 
 
@@ -297,8 +340,11 @@ class _SweepRun:
     as_json: bool
     loggers: tuple[LoggerName, ...]
 
-    def make(self, hosts: Hosts, arguments: tuple[str, ...]) -> None:
-        """Execute all runs that have not ended, print the results, and exit with the status of the sweep."""
+    def make(self, hosts: Hosts, arguments: tuple[str, ...], access: ModelAccess) -> None:
+        """Execute all runs that have not ended, print the results, and exit with the status of the sweep.
+
+        Models are asked for a word first, so that none is evaluated for that cannot answer.
+        """
         from ascend_gym.report.sweep_view import SweepView
 
         jobs = jobs_of(self.plan)
@@ -316,6 +362,9 @@ class _SweepRun:
                 listeners = (view.show, *self._listeners(state, opened))
                 try:
                     if not state.done:
+                        waiting = [each.job for each in state.jobs.values() if each.end is None]
+                        for said in preflight(waiting, access):
+                            note(said)
                         state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
                         SweepLoop(state, executor, folders, listeners, recorder.ended, arguments).run()
                 except KeyboardInterrupt:  # before the first run
@@ -337,6 +386,7 @@ class _SweepRun:
         from ascend_gym.report.sweep_summary import (
             comparisons,
             costs_table,
+            model_costs_tables,
             print_table,
             summary_document,
             summary_notes,
@@ -345,7 +395,7 @@ class _SweepRun:
 
         compared = comparisons(store, self._runs(store, state))
         endings = Counter(each.end.ending.value for each in state.jobs.values() if each.end is not None)
-        tables = summary_tables(compared)
+        tables = [*summary_tables(compared), *model_costs_tables(store)]
         notes = [*summary_notes(compared), *figure_notes(tables)]
         text = "\n".join([*(each.markdown for each in tables), *(f"{said}\n" for said in notes)])
         (self.out / "table.md").write_text(text, "utf-8")
@@ -381,7 +431,14 @@ class _SweepRun:
             if end.ending is RunEnding.REFUSED:
                 note(f"{job.job_id}: {end.message}")
         endings = {end.ending for _, end in ends}
-        if endings & {RunEnding.INTERRUPTED, RunEnding.INFRASTRUCTURE, RunEnding.LOST}:
+        finished = sum(end.ending is RunEnding.FINISHED for _, end in ends)
+        spent = sum(each.spent_evaluations for each in state.jobs.values())
+        for reason in dict.fromkeys(end.message for _, end in ends if end.ending is RunEnding.INFRASTRUCTURE):
+            note(f"{reason}; kept: {finished} of {len(ends)} runs that have finished, {spent} evaluations")
+        refusals = {end.message for _, end in ends if end.ending is RunEnding.MODEL_REFUSED}
+        for message in sorted(refusals):
+            note(message)
+        if endings - {RunEnding.FINISHED, RunEnding.REFUSED}:
             note(f"not finished; continue with 'ascend-gym sweep --resume --out {self.out}'")
             raise typer.Exit(EXIT_INTERRUPTED if RunEnding.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
         if RunEnding.REFUSED in endings:

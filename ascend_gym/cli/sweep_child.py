@@ -19,7 +19,8 @@ from typing import Any
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
-from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.config import default_connect_timeout_s, set_connect_timeout
+from ascend_gym.core.errors import InfrastructureError, MisuseError, ModelRefusedError
 from ascend_gym.core.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.report.run_folder import unified_diff, write_candidate
 from ascend_gym.search.model_client import TIMEOUT_S
@@ -38,8 +39,10 @@ _PREPARED = (
     "baselines.openevolve",
 )
 _GRACE_S = 5.0
+_CONNECT_TIMEOUT_S = 10.0  # the sweep begins the run again, where there is a daemon
 _ENDINGS = {
     StopReason.INFRASTRUCTURE: RunEnding.INFRASTRUCTURE,
+    StopReason.MODEL_REFUSED: RunEnding.MODEL_REFUSED,
     StopReason.INTERRUPTED: RunEnding.INTERRUPTED,
     StopReason.METHOD_FAILED: RunEnding.REFUSED,
 }
@@ -55,6 +58,8 @@ def prepare() -> None:
 def main() -> None:
     """Execute or resume the run, and exit with its status."""
     arguments = _parse()
+    if default_connect_timeout_s() is None:
+        set_connect_timeout(_CONNECT_TIMEOUT_S)
     stream = _StepStream()
     over = threading.Event()
     with interruptible() as interrupts:
@@ -71,6 +76,8 @@ def _ending(
     try:
         watcher.start()  # it may interrupt the run at once
         outcome = _run(arguments, stream)
+    except ModelRefusedError as error:
+        return RunEnding.MODEL_REFUSED, str(error)
     except InfrastructureError as error:
         return RunEnding.INFRASTRUCTURE, str(error)
     except KeyboardInterrupt:
@@ -90,7 +97,12 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--requests-per-minute", type=int)
     parser.add_argument("--tokens-per-minute", type=int)
+    parser.add_argument("--shared-rates", action="store_true", help="keep to them with all runs of this host")
+    parser.add_argument("--sweep-account", type=Path)
+    parser.add_argument("--sweep-tokens", type=int)
+    parser.add_argument("--sweep-usd", type=float)
     parser.add_argument("--timeout", type=float, default=TIMEOUT_S)
+    parser.add_argument("--across-versions", action="store_true")
     parser.add_argument("--command", type=json.loads, help="what the sweep was begun with, a JSON list")
     return parser.parse_args()
 
@@ -108,6 +120,7 @@ def _run(arguments: argparse.Namespace, stream: _StepStream) -> SearchOutcome:
         in_flight=arguments.in_flight,
         on_event=stream,
         command=arguments.command,
+        across_versions=arguments.across_versions,
     )
     if outcome.stop_reason not in RESUMABLE or outcome.best_result is not None:
         write_candidate(outcome.best, folder / "best")

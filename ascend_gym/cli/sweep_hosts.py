@@ -99,9 +99,11 @@ def _started(chip: str, hosts: Hosts, opened: ExitStack) -> DaemonSlots:
 def _executor(ray_address: str, runs: int, opened: ExitStack) -> Executor:
     if ray_address == NO_RAY:
         return LocalExecutor(runs)
-    from ascend_gym.sweep.ray_executor import RESOURCE, RayExecutor, connected_ray
+    from ascend_gym.sweep.ray_executor import RESOURCE
+    from ascend_gym.sweep.ray_process import RayProcess
 
-    executor = RayExecutor(opened.enter_context(connected_ray(ray_address, runs)))
+    executor = RayProcess(ray_address, runs)
+    opened.callback(executor.close)
     if not executor.capacity():
         note(
             f"no Ray node offers {RESOURCE} yet; runs begin when one joins: "

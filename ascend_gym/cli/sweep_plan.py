@@ -11,6 +11,7 @@ from ascend_gym.cli.runs import settings_text
 from ascend_gym.cli.variants import variant_name, variant_settings
 from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.search.llm.metering import Price
 from ascend_gym.sweep.jobs import SweepJob
 from ascend_gym.sweep.plan import Limits, SweepPlan
 from ascend_gym.sweep.store import ResultsStore
@@ -20,7 +21,7 @@ _SECONDS_PER_HOUR = 3600.0
 
 _MEASURED = """
 SELECT variant, COUNT(*), SUM(CASE WHEN cached THEN 0 ELSE total_s - queue_s END),
-    SUM(prompt_tokens + completion_tokens)
+    SUM(prompt_tokens), SUM(completion_tokens), SUM(usd)
 FROM evaluations JOIN runs USING (run_id) WHERE idx > 0 GROUP BY variant
 """
 
@@ -75,8 +76,20 @@ def kept_plan(out: Path, plan: SweepPlan | None, *, resume: bool) -> SweepPlan:
     if not resume:
         raise MisuseError(f"{out} holds a sweep already: resume it with --resume, or name another --out")
     if plan not in (None, known):
-        raise MisuseError(f"{out} holds a sweep with another plan: name another folder with --out")
+        raise MisuseError(
+            f"{out} holds a sweep with another plan ({_differences(known, plan)}): give what it began with, "
+            "or nothing but --resume, or name another folder with --out"
+        )
     return known
+
+
+def _differences(known: SweepPlan, plan: SweepPlan | None) -> str:
+    """Return what another plan has otherwise, such as ``seeds: it has [0], given were [0, 1]``."""
+    before, now = known.model_dump(mode="json"), plan.model_dump(mode="json") if plan else {}
+    for each in (before, now):
+        each |= each.pop("limits", {})
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return "; ".join(f"{name}: it has {before.get(name)}, given were {now.get(name)}" for name in names)
 
 
 def _begin(out: Path, plan: SweepPlan) -> None:
@@ -97,36 +110,43 @@ def equal_budgets(plan: SweepPlan) -> str:
     )
 
 
-def estimate(jobs: Sequence[SweepJob], store: ResultsStore | None, at_a_time: int) -> dict[str, Any]:
+def estimate(
+    jobs: Sequence[SweepJob], store: ResultsStore | None, at_a_time: int, price: Price | None = None
+) -> dict[str, Any]:
     """Estimate the cost of runs from earlier evaluations in a store.
 
     Args:
         jobs: runs.
-        store: earlier results; for methods without any, hours and tokens are unknown (``None``).
+        store: earlier results; for methods without any, hours, tokens and money are unknown (``None``).
         at_a_time: number of simultaneous evaluations.
+        price: of the model; ``None`` for what the earlier runs were charged.
 
     Returns:
-        Runs, evaluations (and baselines, which are not charged), hours, tokens, and the basis of the last
-        two.
+        Runs, evaluations (and baselines, which are not charged), hours, tokens, US dollars, and the basis of
+        the last three. Tokens from a provider's cache count as others here, so that money is rather too much.
     """
     measured = store.query(_MEASURED) if store is not None else iter(())
-    by_method = {variant: (count, seconds, tokens) for variant, count, seconds, tokens in measured}
+    by_method = {variant: (count, totals) for variant, count, *totals in measured}
     evaluations = sum(job.budget for job in jobs)
     known = all(job.variant in by_method for job in jobs)
     baselines = len({(job.operator, job.chip) for job in jobs})
-    totals: list[float | None] = [None, None]
+    expected: list[float | None] = [None] * 4
     if known:
-        for at in (0, 1):
-            totals[at] = sum(
-                job.budget * by_method[job.variant][at + 1] / by_method[job.variant][0] for job in jobs
-            )
-    seconds, tokens = totals
+        expected = [
+            sum(job.budget * by_method[job.variant][1][at] / by_method[job.variant][0] for job in jobs)
+            for at in range(4)
+        ]
+    seconds, prompt_tokens, completion_tokens, usd = expected
+    tokens = None if prompt_tokens is None else prompt_tokens + (completion_tokens or 0.0)
+    if price is not None and prompt_tokens is not None:
+        usd = price.cost(round(prompt_tokens), round(completion_tokens or 0.0)).usd
     return {
         "runs": len(jobs),
         "evaluations": evaluations,
         "baselines": baselines,
         "hours": None if seconds is None else seconds / at_a_time / _SECONDS_PER_HOUR,
         "tokens": None if tokens is None else round(tokens),
+        "usd": None if usd is None else round(usd, 4),
         "evaluations_at_a_time": at_a_time,
-        "measured_evaluations": sum(count for count, _, _ in by_method.values()),
+        "measured_evaluations": sum(count for count, _ in by_method.values()),
     }

@@ -22,6 +22,7 @@ _COMMON = _OF_THE_RUN | {
     "device_seconds",
     "tokens",
     "usd",
+    "stop_after",
 }
 _ABLATION = "no-"
 

@@ -11,8 +11,8 @@ from ascend_gym.client.local_daemon import (
     DaemonOptions,
     LocalDaemon,
 )
-from ascend_gym.client.zmq_evaluator import CONNECT_TIMEOUT_S, ZmqEvaluator
-from ascend_gym.core.config import default_daemon_addresses
+from ascend_gym.client.zmq_evaluator import ZmqEvaluator
+from ascend_gym.core.config import default_connect_timeout_s, default_daemon_addresses
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 
 __all__ = ["DaemonOptions", "LocalDaemon", "ZmqEvaluator", "connect"]
@@ -22,7 +22,7 @@ def connect(
     address: str | Sequence[str] | None = None,
     *,
     options: DaemonOptions | None = None,
-    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    connect_timeout_s: float | None = None,
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> ZmqEvaluator:
     """Return an evaluator that uses one or several daemons; the first one is ready on return.
@@ -32,7 +32,8 @@ def connect(
             is unset, starts a private daemon for this process, which ends with the last evaluator
             that uses it.
         options: options for a private daemon.
-        connect_timeout_s: how long a daemon may be unreachable.
+        connect_timeout_s: how long a daemon may be unreachable; see ``ZmqEvaluator``. ``None``:
+            ``ASCEND_GYM_CONNECT_TIMEOUT_S`` if that is set.
         start_timeout_s: how long a daemon may take to start; the first start builds the simulator.
 
     Raises:
@@ -49,7 +50,7 @@ def connect(
         release = partial(SHARED_DAEMONS.release, daemon)
     evaluator = ZmqEvaluator(
         addresses,
-        connect_timeout_s=connect_timeout_s,
+        connect_timeout_s=default_connect_timeout_s() if connect_timeout_s is None else connect_timeout_s,
         ready_timeout_s=start_timeout_s,
         private_daemon=daemon,
         on_close=release,

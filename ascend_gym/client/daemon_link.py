@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +18,8 @@ from ascend_gym.core.curve_keys import client_keys
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.zmq_frames import receive_frames, send_frames
 
+FIRST_CONTACT_S = 10.0  # nobody waits long for an address that was mistyped
+RESTART_S = 60.0  # of a daemon that was killed, by whatever looks after it
 _SEND_QUEUE = 10_000
 _LINGER_MS = 500
 _RECONNECT_MS = 50
@@ -34,7 +35,8 @@ class DaemonLink:
 
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH``.
-        connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
+        connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises; ``None``:
+            ``FIRST_CONTACT_S``, and ``RESTART_S`` once it has answered.
         private_daemon: the daemon at ``address`` if this process owns it, so that its end is detected at
             once.
         on_close: called once when this link is closed or garbage collected.
@@ -51,20 +53,20 @@ class DaemonLink:
     def __init__(
         self,
         address: str,
-        connect_timeout_s: float,
+        connect_timeout_s: float | None,
         private_daemon: LocalDaemon | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self.address = address
         self.connections = 0
         self.heard_s = time.monotonic()
-        self.connect_timeout_s = connect_timeout_s
+        self.connect_timeout_s, self._has_answered = connect_timeout_s, False
         self._private_daemon = private_daemon
         self._connected_s: float | None = None
         self._spoken_to = False
         self._unanswered_since_s = time.monotonic()
         self._refused = False
-        keys = client_keys(address, keys_folder())
+        self._keys = keys = client_keys(address, keys_folder())
         self._context = zmq.Context()
         self._socket = _dealer(self._context)
         self._refusals = _REFUSED | (_HUNG_UP if keys is not None else 0)
@@ -82,6 +84,13 @@ class DaemonLink:
             raise MisuseError(
                 f"{address!r} is not the address of a daemon ({error}): use tcp://HOST:PORT or ipc://PATH"
             ) from error
+
+    @property
+    def patience_s(self) -> float:
+        """How long the daemon may be unreachable."""
+        if self.connect_timeout_s is not None:
+            return self.connect_timeout_s
+        return RESTART_S if self._has_answered else FIRST_CONTACT_S
 
     @property
     def sources(self) -> list[zmq.Socket[bytes] | int]:
@@ -135,7 +144,7 @@ class DaemonLink:
                     "the same release of ascend-gym?"
                 )
             self.heard_s = time.monotonic()
-            self._spoken_to = True
+            self._spoken_to = self._has_answered = True
             if not self.is_connected:  # its connection was lost a moment ago
                 self._unanswered_since_s = self.heard_s
             messages.append(message)
@@ -160,15 +169,27 @@ class DaemonLink:
                 f"the private daemon, process {daemon.process_pid}, has ended unexpectedly; close this "
                 f"evaluator and connect again for a new one; its last messages:\n{daemon.messages()}"
             )
-        if time.monotonic() - self._unanswered_since_s < self.connect_timeout_s:
+        if time.monotonic() - self._unanswered_since_s < self.patience_s:
             return
         if self._refused:
             raise DaemonUnreachableError(
-                f"the daemon at {self.address} refuses the connection: it wants a key that it knows; put its "
-                f"public key as HOST.key and yours as client.key_secret into {keys_folder()} (see npu-daemon "
-                "keygen)"
+                f"the daemon at {self.address} refuses the connection: {self._advice_on_keys()}"
             )
-        raise self.no_answer(self.connect_timeout_s)
+        raise self.no_answer(self.patience_s)
+
+    def _advice_on_keys(self) -> str:
+        folder = keys_folder()
+        if self._keys is None:
+            return (
+                "it wants a key that it knows; put its public key as HOST.key and yours as client.key_secret "
+                f"into {folder} (see npu-daemon keygen)"
+            )
+        port = self.address.rpartition(":")[2]
+        return (
+            f"{self._keys.daemon_file} was taken for its key. If this daemon (port {port}) has no keys, the "
+            "file belongs to another one: name it HOST:PORT.key after that. If it has keys, it does not know "
+            f"yours: have {folder / 'client.key'} copied to its folder of allowed clients"
+        )
 
     def no_answer(self, waited_s: float) -> DaemonUnreachableError:
         """Return the error for a daemon that has not answered for ``waited_s``, with advice."""
@@ -210,7 +231,7 @@ class DaemonLink:
         with a dead end or a load balancer.
         """
         if self._connected_s is not None:
-            if self._spoken_to or now_s - self._connected_s >= self.connect_timeout_s:
+            if self._spoken_to or now_s - self._connected_s >= self.patience_s:
                 self._unanswered_since_s = now_s
             self._connected_s = None
 
@@ -227,7 +248,6 @@ def _dealer(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
         (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
     ):
         socket.setsockopt(option, value)
-    socket.setsockopt(zmq.IDENTITY, uuid.uuid4().bytes)
     return socket
 
 

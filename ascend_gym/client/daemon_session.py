@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable
 
@@ -11,7 +13,15 @@ from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.core.codec import Kind, WireMessage
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluation, Evaluator
-from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalResult, Phase, failed_result
+from ascend_gym.core.records import (
+    DaemonInfo,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    Phase,
+    Record,
+    failed_result,
+)
 from ascend_gym.core.status import Status
 
 MAX_IN_FLIGHT = 500
@@ -20,6 +30,8 @@ BUSY_PAUSE_S = 0.5
 REMIND_S = 20.0
 SILENCE_S = 60.0
 FIRST_ANSWER_S = 10.0  # a daemon that is starting sends a message twice a second
+
+log = logging.getLogger("ascend_gym.client")
 
 
 class RemoteEvaluation(Evaluation):
@@ -52,7 +64,7 @@ class DaemonSession:
 
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
-        connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
+        connect_timeout_s: see ``DaemonLink``.
         private_daemon: the daemon at ``address`` if this process owns it: its end is detected at once.
         on_close: called once when this session is closed or garbage collected.
         max_in_flight: maximum number of requests with the daemon at a time.
@@ -73,7 +85,7 @@ class DaemonSession:
     def __init__(
         self,
         address: str,
-        connect_timeout_s: float,
+        connect_timeout_s: float | None,
         private_daemon: LocalDaemon | None = None,
         on_close: Callable[[], None] | None = None,
         max_in_flight: int = MAX_IN_FLIGHT,
@@ -93,7 +105,9 @@ class DaemonSession:
         self._withdrawn: list[str] = []
         self._finished: list[tuple[RemoteEvaluation, EvalResult]] = []
         self._asked = False
+        self._delay = ""
         self._submitted = 0
+        self._name = uuid.uuid4().hex  # by which the daemon knows it after a lost connection
         self._connections = 0
         self._busy_until_s = 0.0
         self._reminded_s = 0.0
@@ -103,7 +117,7 @@ class DaemonSession:
     def pause_s(self) -> float:
         """Maximum seconds to wait for the daemon before ``receive`` and ``check_reachable`` are due."""
         pause_s = BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S, FIRST_ANSWER_S)
-        return pause_s if self.link.is_connected else min(pause_s, self.link.connect_timeout_s)
+        return pause_s if self.link.is_connected else min(pause_s, self.link.patience_s)
 
     @property
     def held(self) -> int:
@@ -129,7 +143,7 @@ class DaemonSession:
             InfrastructureError: the queue is full.
         """
         self._submitted += 1
-        request_id = evaluation.request_id = f"{self._submitted}"
+        request_id = evaluation.request_id = f"{self._name}.{self._submitted}"
         evaluation.session = self
         self._held[request_id] = evaluation
         self._waiting.append(request_id)
@@ -177,7 +191,7 @@ class DaemonSession:
         """
         self.link.check_reachable()
         silent_s = time.monotonic() - self.link.heard_s
-        patience_s = max(FIRST_ANSWER_S, self.link.connect_timeout_s)
+        patience_s = max(FIRST_ANSWER_S, self.link.patience_s)
         if self._asked and self.info is None and self.link.is_connected and silent_s > patience_s:
             raise self.link.no_answer(patience_s)
         if self._sent and silent_s > SILENCE_S:
@@ -252,6 +266,7 @@ class DaemonSession:
             self._finish(message.request_id, message.payload)
         elif message.kind is Kind.BUSY:
             self._postpone(message.request_id)
+            self._tell_delay(message.payload)
         elif isinstance(message.payload, Diagnostic):
             self._take_refusal(message.request_id, message.payload)
 
@@ -270,6 +285,13 @@ class DaemonSession:
         self._waiting.append(request_id)
         self._window = float(max(1, len(self._sent)))
         self._busy_until_s = time.monotonic() + BUSY_PAUSE_S
+
+    def _tell_delay(self, complaint: Record | None) -> None:
+        """Log what requests wait for, once until it is something else."""
+        reason = complaint.message if isinstance(complaint, Diagnostic) else ""
+        if reason.partition(" ")[0] != self._delay.partition(" ")[0]:
+            log.warning("%s does not take requests now: %s", self.address, reason)
+        self._delay = reason
 
     def _take_refusal(self, request_id: str, complaint: Diagnostic) -> None:
         evaluation = self._held.get(request_id)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import zmq
 
+from ascend_gym.client.daemon_link import FIRST_CONTACT_S
 from ascend_gym.client.daemon_session import MAX_IN_FLIGHT, DaemonSession, RemoteEvaluation
 from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
@@ -25,7 +26,6 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status, rule_of
 
-CONNECT_TIMEOUT_S = 10.0
 READY_TIMEOUT_S = 300.0
 _PAUSE_S = 1.0
 _JOIN_PAUSE_S = 0.1
@@ -46,7 +46,8 @@ class ZmqEvaluator:
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of one or several daemons; at least one must become
             ready, the others may join later.
-        connect_timeout_s: how long a daemon may be unreachable before it counts as lost.
+        connect_timeout_s: how long a daemon may be unreachable before it counts as lost; by default 60 s, and
+            10 s where it has not answered yet or there are others.
         ready_timeout_s: how long the first daemon may take to become ready.
         private_daemon: the daemon at ``address`` if this process owns it, so that its end is detected at
             once.
@@ -64,7 +65,7 @@ class ZmqEvaluator:
         self,
         address: str | Sequence[str],
         *,
-        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        connect_timeout_s: float | None = None,
         ready_timeout_s: float = READY_TIMEOUT_S,
         private_daemon: LocalDaemon | None = None,
         on_close: Callable[[], None] | None = None,
@@ -74,7 +75,10 @@ class ZmqEvaluator:
         if not addresses or len(set(addresses)) != len(addresses):
             raise MisuseError(f"expected the addresses of different daemons, got {addresses}")
         self.address = ", ".join(addresses)
-        self._connect_timeout_s, self._ready_timeout_s = connect_timeout_s, ready_timeout_s
+        if connect_timeout_s is None and len(addresses) > 1:
+            connect_timeout_s = FIRST_CONTACT_S
+        self._others_timeout_s = FIRST_CONTACT_S if connect_timeout_s is None else connect_timeout_s
+        self._ready_timeout_s = ready_timeout_s
         self._device: DeviceInfo | None = None
         self._waiting: deque[RemoteEvaluation] = deque()  # for one of several daemons
         self._finished: list[tuple[Evaluation, EvalResult]] = []
@@ -181,7 +185,7 @@ class ZmqEvaluator:
         while not all(session.in_service for session in self._sessions):
             waited_s = time.monotonic() - started_s
             hopeless = all(session.error for session in self._sessions)
-            patience_s = self._connect_timeout_s if self.infos else self._ready_timeout_s
+            patience_s = self._others_timeout_s if self.infos else self._ready_timeout_s
             if hopeless or waited_s >= patience_s:
                 break
             self._wait(_JOIN_PAUSE_S)

@@ -1,8 +1,10 @@
 """Messages between clients, broker and workers, and their wire format.
 
 A message is two frames: a header (magic, protocol version, kind, attempt, request id) and the payload (JSON
-of a record). Decoding checks in a fixed order: lengths, then version, then content. Decoding errors are
-values (``CodecError``), so that nobody on the network can raise an exception in a daemon.
+of a record). A client's request ids are ``CLIENT.NUMBER``, with a random name of its own, by which it is
+known again on a new connection; the daemon names connections itself. Decoding checks in a fixed order:
+lengths, then version, then content. Decoding errors are values (``CodecError``), so that nobody on the
+network can raise an exception in a daemon.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from ascend_gym.core.records import (
     EvalRequest,
     EvalResult,
     Record,
+    TenantName,
     WorkerCount,
 )
 
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 MAX_REQUEST_ID_CHARS = 64
 MAX_PAYLOAD_BYTES = 16 * 2**20
 MAX_ATTEMPT = 2**32 - 1
@@ -37,6 +40,8 @@ MAX_ITEMS = 30_000
 """Commas, colons and brackets of such a message outside of strings."""
 MAX_BARE_BYTES = 2**20
 """Bytes of such a message outside of strings."""
+MAX_ESCAPES = 2**21
+"""Backslashes of such a message: one in eight bytes of the longest, and sources have one in twenty."""
 
 _MAGIC = b"AG"
 _HEADER = Struct(">2sBcI")  # magic, version, kind, attempt; the request id is what follows
@@ -65,10 +70,11 @@ class Kind(Enum):
     REPORT = b"p"  # broker -> client: the status
     DRAIN = b"q"  # operator -> broker: finish what runs, then stop
     RESIZE = b"z"  # operator -> broker: change the number of workers
+    EXPEL = b"e"  # operator -> broker: cut a tenant's connections and end its jobs
 
 
-_FROM_CLIENTS = (Kind.SUBMIT, Kind.RESIZE)
-_SHOWN_CHARS = 2000  # of what is wrong with a payload
+_FROM_CLIENTS = (Kind.SUBMIT, Kind.RESIZE, Kind.EXPEL)
+_SHOWN_CHARS, _SHOWN_ERRORS = 2000, 5  # of what is wrong with a payload
 _KINDS = {kind.value: kind for kind in Kind}
 _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.SUBMIT: EvalRequest,
@@ -88,6 +94,7 @@ _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.REPORT: DaemonStatus,
     Kind.DRAIN: None,
     Kind.RESIZE: WorkerCount,
+    Kind.EXPEL: TenantName,
 }
 
 
@@ -185,10 +192,22 @@ def _with_payload(kind: Kind, request_id: str, attempt: int, payload: bytes) -> 
         return CodecError(f"payload of {kind.name} has more than {excess}", request_id)
     try:
         record = record_type.model_validate_json(payload)
-    except (ValidationError, ValueError, RecursionError) as error:
-        problem = str(error)[:_SHOWN_CHARS]
+    except (ValueError, RecursionError) as error:
+        problem = _shown(error)[:_SHOWN_CHARS]
         return CodecError(f"payload of {kind.name} is not a {record_type.__name__}: {problem}", request_id)
     return WireMessage(kind, request_id, attempt, record)
+
+
+def _shown(error: Exception) -> str:
+    """Return what is wrong with a payload, without the input, which takes longer to print than to read."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_context=False, include_input=False)[:_SHOWN_ERRORS]
+    problems = [
+        f"{'.'.join(map(str, each['loc']))[:100]}: {each['msg'][:300]}".lstrip(": ") for each in first
+    ]
+    more = error.error_count() - len(first)
+    return "; ".join(problems) + (f"; and {more} more" if more else "")
 
 
 def _excess(payload: bytes) -> str | None:
@@ -197,7 +216,10 @@ def _excess(payload: bytes) -> str | None:
     What is outside of strings is found without reading JSON: no escaped quote is left, so that quotes open
     and close strings in turn. In what is not JSON this counts something else, and no more work follows.
     """
-    plain = payload.replace(b"\\\\", b"").replace(b'\\"', b"")
+    escapes = payload.count(b"\\")
+    if escapes > MAX_ESCAPES:
+        return f"{MAX_ESCAPES} escapes"
+    plain = payload.replace(b"\\\\", b"").replace(b'\\"', b"") if escapes else payload
     if plain.count(b'"') > 2 * MAX_STRINGS:
         return f"{MAX_STRINGS} strings"
     bare = b"".join(plain.split(b'"')[::2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import secrets
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 
 ENV_DAEMON = "ASCEND_GYM_DAEMON"
+ENV_CONNECT_TIMEOUT = "ASCEND_GYM_CONNECT_TIMEOUT_S"
 ENV_CACHE = "ASCEND_GYM_CACHE"
 ENV_USER_CACHE = "XDG_CACHE_HOME"
 ENV_KEYS = "ASCEND_GYM_KEYS"
@@ -61,6 +63,29 @@ def default_daemon_addresses() -> tuple[str, ...]:
     """Return the comma-separated addresses in ``$ASCEND_GYM_DAEMON``; empty if it is unset."""
     configured = os.environ.get(ENV_DAEMON, "").split(",")
     return tuple(address.strip() for address in configured if address.strip())
+
+
+def default_connect_timeout_s() -> float | None:
+    """Return ``$ASCEND_GYM_CONNECT_TIMEOUT_S``, how long a daemon may be unreachable; ``None`` if unset.
+
+    Raises:
+        MisuseError: it is not a positive number.
+    """
+    configured = os.environ.get(ENV_CONNECT_TIMEOUT)
+    if not configured:
+        return None
+    try:
+        timeout_s = float(configured)
+    except ValueError:
+        timeout_s = math.nan
+    if not timeout_s > 0:
+        raise MisuseError(f"{ENV_CONNECT_TIMEOUT}={configured!r}: expected seconds above 0")
+    return timeout_s
+
+
+def set_connect_timeout(timeout_s: float) -> None:
+    """Set ``default_connect_timeout_s`` of this process and of those that it starts."""
+    os.environ[ENV_CONNECT_TIMEOUT] = str(timeout_s)
 
 
 def chip_files() -> tuple[Path, ...]:

@@ -1,7 +1,8 @@
 """Key pairs for encrypted connections (CURVE), as files: ``NAME.key`` is public, ``NAME.key_secret`` is not.
 
-A client looks for keys in ``$ASCEND_GYM_KEYS``: ``HOST.key`` is the public key of the daemon on ``HOST``, and
-``client.key_secret`` the client's own. Without a key for the host, the connection is not encrypted.
+A client looks for keys in ``$ASCEND_GYM_KEYS``: ``HOST:PORT.key`` is the public key of the daemon at that
+address, ``HOST.key`` that of all other daemons on ``HOST``, and ``client.key_secret`` the client's own.
+Without a key for the address, the connection is not encrypted.
 """
 
 from __future__ import annotations
@@ -83,11 +84,12 @@ def load_public_key(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class ClientKeys:
-    """Keys for a client's encrypted connection, as Z85 text."""
+    """Keys for a client's encrypted connection, as Z85 text, and the file that names the daemon's."""
 
     daemon: bytes
     public: bytes
     secret: bytes
+    daemon_file: Path
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
         """Restrict a socket, before it connects, to the owner of the daemon's key."""
@@ -103,11 +105,13 @@ def client_keys(address: str, folder: Path) -> ClientKeys | None:
         MisuseError: a key file is unusable, or the client's own is missing.
     """
     scheme, _, rest = address.partition("://")
-    host = rest.rpartition(":")[0].strip("[]")
-    if scheme != "tcp" or not host or "/" in host:
+    host, _, port = rest.rpartition(":")
+    host = host.strip("[]")
+    if scheme != "tcp" or not host or "/" in rest:
         return None
-    daemon = folder / f"{host}{PUBLIC_SUFFIX}"
-    if not daemon.exists():
-        return None
-    public, secret = load_secret_key(folder / f"client{SECRET_SUFFIX}")
-    return ClientKeys(load_public_key(daemon), public, secret)
+    for name in (f"{host}:{port}", host):
+        daemon = folder / f"{name}{PUBLIC_SUFFIX}"
+        if daemon.exists():
+            public, secret = load_secret_key(folder / f"client{SECRET_SUFFIX}")
+            return ClientKeys(load_public_key(daemon), public, secret, daemon)
+    return None

@@ -34,14 +34,21 @@ class WorkerCount(Record):
     workers: int = Field(ge=1, le=4096)
 
 
+class TenantName(Record):
+    """A tenant of a daemon with keys."""
+
+    tenant: str = Field(min_length=1, max_length=64)
+
+
 class TenantStatus(Record):
-    """Jobs and charges of one tenant of a daemon."""
+    """Jobs and charges of one tenant of a daemon; ``connections`` are those that have sent anything."""
 
     tenant: str
     queued: int
     running: int
     evaluations: int
     device_seconds: float
+    connections: int = 0
 
 
 class DaemonStatus(Record):

@@ -36,3 +36,16 @@ class BudgetExceededError(AscendGymError):
 
 class ModelError(InfrastructureError):
     """A language model endpoint could not answer."""
+
+
+class ModelRefusedError(ModelError):
+    """An endpoint that will go on refusing until a person does something; asking again is useless.
+
+    Attributes:
+        kind: ``model`` (no such model), ``key`` (none, or a wrong one), ``quota`` (nothing is left to spend
+            at the provider) or ``sweep_budget`` (nothing is left of what all runs of a sweep may spend).
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind

@@ -6,6 +6,7 @@ import base64
 import binascii
 import math
 from functools import cached_property
+from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
@@ -128,6 +129,10 @@ class MeasureProtocol(Record):
     stalls: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
+Name = Annotated[str, Field(max_length=1000)]
+"""A name or a digest: what a daemon logs, compares and repeats has a length."""
+
+
 class EvalRequest(Record):
     """A client's request for an evaluation.
 
@@ -144,11 +149,11 @@ class EvalRequest(Record):
     """
 
     version: int = RECORD_VERSION
-    op_id: str
-    op_folder: str | None = None
-    folder_digest: str
+    op_id: Name
+    op_folder: str | None = Field(default=None, max_length=4096)
+    folder_digest: Name
     candidate: Candidate
-    case_ids: tuple[str, ...] = ()
+    case_ids: tuple[Name, ...] = ()
     protocol: MeasureProtocol = MeasureProtocol()
     use_cache: bool = True
     priority: int = Field(default=0, ge=-100, le=100)

@@ -288,6 +288,7 @@ class Completion:
         model: the model's own name for itself.
         recorded: whether the answer comes from a recording and therefore costs nothing.
         ending: why the model stopped.
+        cached_tokens: those of ``prompt_tokens`` that the provider had in its cache; 0 if it does not tell.
     """
 
     text: str
@@ -296,6 +297,7 @@ class Completion:
     model: str
     recorded: bool = False
     ending: Ending = Ending.COMPLETE
+    cached_tokens: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", well_formed(self.text))

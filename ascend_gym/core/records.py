@@ -5,7 +5,14 @@ results (``result_records``), chip facts (``target_records``), and what a daemon
 (``daemon_records``). Constructors enforce each record's invariants.
 """
 
-from ascend_gym.core.daemon_records import DaemonInfo, DaemonStatus, DeviceGrant, TenantStatus, WorkerCount
+from ascend_gym.core.daemon_records import (
+    DaemonInfo,
+    DaemonStatus,
+    DeviceGrant,
+    TenantName,
+    TenantStatus,
+    WorkerCount,
+)
 from ascend_gym.core.evaluation_records import (
     EvalRequest,
     GivenArray,
@@ -45,6 +52,7 @@ from ascend_gym.core.result_records import (
     Phase,
     PhaseSeconds,
     Profile,
+    ScalarTimes,
     Stall,
     failed_result,
 )
@@ -93,11 +101,13 @@ __all__ = [
     "Profile",
     "Record",
     "ScalarCost",
+    "ScalarTimes",
     "SourceFile",
     "Sources",
     "SpecialRows",
     "Stall",
     "TargetSheet",
+    "TenantName",
     "TenantStatus",
     "TensorSpec",
     "Tolerance",

@@ -131,6 +131,30 @@ class Accuracy(Record):
     upstream_rule_passes: bool
 
 
+class ScalarTimes(Record):
+    """What the scalar unit of a core did, in microseconds: means over the cores of a kind that ran blocks.
+
+    Attributes:
+        fetched_instructions: machine instructions of the kernel's own code that came for the first time.
+        fetch_us: what fetching them took.
+        code_us: the kernel's own code: addresses, loops, conditions.
+        queue_us: the library's account of queues and events.
+        access_us: loads and stores of the unified buffer and of global memory.
+        issue_us: handing instructions to the pipes.
+        order_us: flags and barriers that the compiler inserts.
+        wait_us: waiting for other pipes, or for a place in their queues.
+    """
+
+    fetched_instructions: int = Field(ge=0)
+    fetch_us: float = Field(ge=0)
+    code_us: float = Field(ge=0)
+    queue_us: float = Field(ge=0)
+    access_us: float = Field(ge=0)
+    issue_us: float = Field(ge=0)
+    order_us: float = Field(ge=0)
+    wait_us: float = Field(ge=0)
+
+
 class CoreTimes(Record):
     """What the means of a profile hide.
 
@@ -140,11 +164,13 @@ class CoreTimes(Record):
             names of msopprof, such as ``aiv_vec_wait_ratio``.
         bank_conflict_ratios: for each vector instruction that loses some, the share of vector core time that
             it takes longer for operands in the same banks of UB.
+        scalar: what the scalar units did, by kind of core (``aiv``, ``aic``), where stalls were asked for.
     """
 
     slowest_us: float = Field(ge=0)
     wait_ratios: dict[str, float] = Field(default_factory=dict)
     bank_conflict_ratios: dict[str, float] = Field(default_factory=dict, exclude_if=lambda value: not value)
+    scalar: dict[str, ScalarTimes] = Field(default_factory=dict, exclude_if=lambda value: not value)
 
 
 class Stall(Record):
@@ -153,15 +179,22 @@ class Stall(Record):
     Attributes:
         pipe: name with the kind of core, such as ``aiv_vec``.
         at: the instruction and where it stands, such as ``Add at op_kernel/add.cpp:60``, with the line.
-        waits_for: what ended last before it starts, as a rule: another pipe's instruction, or issuing it.
+        waits_for: what ended last before it starts, as a rule: another pipe's instruction, or issuing it;
+            where that differs from time to time, what accounts for most of the waiting.
         wait_ratio: share of the time of the core, in the part of the launch that was looked at (its first
             instructions, at most 1024 of each core).
+        times: how often it waits; 0 in results of before this was counted.
+        first_ratio: the part of ``wait_ratio`` that is the first time.
+        by_cause: ``wait_ratio`` by what ended last, the largest first, where that is not always the same.
     """
 
     pipe: str
     at: str
     waits_for: str
     wait_ratio: float = Field(ge=0, le=1)
+    times: int = Field(default=0, ge=0)
+    first_ratio: float = Field(default=0.0, ge=0, le=1)
+    by_cause: dict[str, float] = Field(default_factory=dict, exclude_if=lambda value: not value)
 
 
 class CaseResult(Record):
@@ -220,7 +253,12 @@ class PhaseSeconds(Record):
 class DeviceInfo(Record):
     """The device that measured a result, or that would.
 
-    ``target`` has the known facts about the chip; it is set in results if the backend has it.
+    Attributes:
+        toolchain_digest: identity of what builds, runs and prices; results do not depend on anything else of
+            the host.
+        harness: version of what draws inputs and judges outputs, with those of the packages that it computes
+            with; empty in results of earlier releases.
+        target: the known facts about the chip; set in results if the backend has them.
     """
 
     backend: str
@@ -228,6 +266,7 @@ class DeviceInfo(Record):
     toolchain_digest: str
     sandbox: str
     host: str
+    harness: str = Field(default="", exclude_if=lambda value: not value)
     target: TargetSheet | None = Field(default=None, exclude_if=lambda value: value is None)
 
 

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import resource
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
+_THOUGHTS = r"think|thinking|thought|thoughts|reasoning|reflection"
+_THOUGHT_BEGINS = re.compile(rf"\s*<({_THOUGHTS})>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(rf"</({_THOUGHTS})>", re.IGNORECASE)
+_FINAL_CHANNEL = "<|channel|>final<|message|>"  # of models that name what they say aloud
+_MARKS_OF_TURNS = (
+    *(
+        "<|im_end|>",
+        "<|im_start|>",
+        "<|eot_id|>",
+        "<|end|>",
+        "<|endoftext|>",
+        "<|end_of_text|>",
+        "<|return|>",
+    ),
+    *("<|assistant|>", "<end_of_turn>", "</s>"),
+)
 
 _REASON = os.strerror(errno.EMFILE)
 
@@ -33,11 +49,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def without_thoughts(text: str) -> str:
-    """Remove reasoning that some servers leave in the text, even if its opening tag is missing."""
-    _, end, rest = text.rpartition(_THOUGHT_ENDS)
-    if end:
-        return rest.lstrip()
-    return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text
+    """Remove what servers of small models leave in the text: reasoning, and marks of the end of a turn.
+
+    Reasoning is removed even if its opening tag is missing; one that does not end is all that there is.
+    """
+    _, channel, rest = text.rpartition(_FINAL_CHANNEL)
+    if channel:
+        text = rest
+    while (bare := text.rstrip()).endswith(_MARKS_OF_TURNS):
+        text = bare[: bare.rindex("<")]
+    ends = list(_THOUGHT_ENDS.finditer(text))
+    if ends:
+        return text[ends[-1].end() :].lstrip()
+    return "" if _THOUGHT_BEGINS.match(text) else text
 
 
 def limit_hint(message: str) -> str:

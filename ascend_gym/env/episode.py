@@ -20,21 +20,19 @@ class PastEvaluation:
         move: number of the action, if the action family numbers its actions.
         latency_us: latency of the candidate in microseconds; ``None`` if it failed.
         incumbent_latency_us: best latency before it, in microseconds.
+        improved: whether the candidate became the incumbent; the first correct one of an operator without
+            sources does, whatever its latency.
     """
 
     move: int | None
     latency_us: float | None
     incumbent_latency_us: float
+    improved: bool
 
     @property
     def log_gain(self) -> float | None:
         """Natural logarithm of the speedup over the incumbent; ``None`` if the candidate failed."""
         return math.log(self.incumbent_latency_us / self.latency_us) if self.latency_us else None
-
-    @property
-    def improved(self) -> bool:
-        """Whether the candidate became the incumbent."""
-        return self.latency_us is not None and self.latency_us < self.incumbent_latency_us
 
 
 @dataclass(frozen=True)
@@ -135,10 +133,10 @@ class Episode:
         if self.budget_left <= 0:
             raise ValueError(f"the budget of {self.budget} evaluations is spent")
         rule = rule_of(result.status)
-        attempt = PastEvaluation(move, result.latency_us, self.best_latency_us)
         best_us = _measured_latency_us(self.incumbent_result)
         unwritten = is_unwritten(self.spec, self.incumbent)
         better = becomes_best(result.latency_us, best_us, unwritten=unwritten)
+        attempt = PastEvaluation(move, result.latency_us, self.best_latency_us, better)
         return replace(
             self,
             spent=self.spent + rule.charged,

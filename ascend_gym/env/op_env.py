@@ -96,7 +96,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         require_render_mode(render_mode)
         self.render_mode = render_mode
-        self._task = Task(operator, **task)
+        self._task = Task.of_arguments({"operator": operator, **task})
         self._connection = Connection(daemon, self._task.chip, evaluator)
         self._episode: Episode | None = None
         self.observation_space = self._task.observation_space

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
@@ -106,6 +109,24 @@ class Task:
         self.observation_space = self._observations.space
         self.action_space = self._actions.space
 
+    @classmethod
+    def of_arguments(cls, given: Mapping[str, Any]) -> Task:
+        """Create a task from those keyword arguments of an environment that are not its own.
+
+        Raises:
+            MisuseError: there is no such argument; or as for the class itself.
+        """
+        known = inspect.signature(cls).parameters
+        for name in given:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                meant = f"did you mean {close[0]!r}? " if close else ""
+                raise MisuseError(
+                    f"the environment takes no argument {name!r}; {meant}it takes daemon, render_mode, "
+                    f"evaluator, {', '.join(known)}"
+                )
+        return cls(**given)
+
     @property
     def operators(self) -> Sequence[OpSpec]:
         """The operators from which each episode draws one."""
@@ -180,7 +201,7 @@ class Task:
 
     def after(self, episode: Episode, trial: Trial, result: EvalResult) -> tuple[Episode, float]:
         """Return the episode after a trial ended with ``result``, and the reward."""
-        reward = float(self._reward(episode.outcome(result)))
+        reward = _finite(self._reward(episode.outcome(result)))
         return episode.after(trial.candidate, result, trial.vector, trial.move), reward
 
     def observe(self, episode: Episode) -> Any:
@@ -304,3 +325,14 @@ def _named(argument: str, families: Mapping[str, Family], name: str) -> Family:
     if name not in families:
         raise MisuseError(f"{argument} must be one of {', '.join(families)}, got {name!r}")
     return families[name]
+
+
+def _finite(reward: object) -> float:
+    """Return what a reward function returned, if it is a number.
+
+    Raises:
+        MisuseError: it is not, or not finite.
+    """
+    if isinstance(reward, (int, float, np.number)) and math.isfinite(reward):
+        return float(reward)
+    raise MisuseError(f"the reward function returned {reward!r}: expected a finite number")

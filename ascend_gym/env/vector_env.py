@@ -69,7 +69,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             "render_fps": 1,
             "autoreset_mode": self._autoreset,
         }
-        self._task = Task(**task)
+        self._task = Task.of_arguments(task)
         self._connection = Connection(daemon, self._task.chip, evaluator)
         self.single_observation_space = self._task.observation_space
         self.single_action_space = self._task.action_space

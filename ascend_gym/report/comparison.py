@@ -23,7 +23,10 @@ from ascend_gym.report.metrics import (
 
 NONE = "-"
 P_COLUMN = "p (Holm)"
-_SPLIT = "Runs of one method with different budgets, models or chips count as runs of different methods."
+_SPLIT = (
+    "Runs of one method with different budgets, models, chips, settings or simulators count as runs of "
+    "different methods."
+)
 _FIRST = "best-of-n"
 
 Cell = tuple[str, int]  # operator, seed

@@ -11,7 +11,7 @@ from ascend_gym.core.append_log import canonical_json
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison, Run, Table
 from ascend_gym.report.metrics import FAST_P, Estimate, PairedTest, geometric_mean, relative_speedup
-from ascend_gym.report.stored_runs import comparison_runs
+from ascend_gym.report.stored_runs import comparison_runs, method_names, shared_settings
 from ascend_gym.search.model_client import MAX_TOKENS
 from ascend_gym.sweep.run_reader import settings_of
 from ascend_gym.sweep.run_records import RunRecord
@@ -29,7 +29,6 @@ _OPTIONS = (
     "duplicates",
 )
 _DEFAULTS = {"duplicates": "charged", "max_tokens": MAX_TOKENS}
-_NOT_SHARED = ("operator", "op_dir", "seed", "chip_file")
 
 
 def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> dict[str, Any]:
@@ -112,7 +111,12 @@ def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> di
     for run in store.runs():
         if run.op_id in members:
             groups.setdefault(_identity(run), []).append(run)
-    rows = [row for runs in groups.values() if (row := _row(store, runs, suite, operators)) is not None]
+    names = method_names([run for runs in groups.values() for run in runs], ())
+    rows = [
+        {"name": names[runs[0].run_id], **row}
+        for runs in groups.values()
+        if (row := _row(store, runs, suite, operators)) is not None
+    ]
     rows.sort(key=lambda row: (-int(row["complete"]), -row["geometric_mean"]["value"], row["method"]))
     return {"suite": suite, "operators": list(operators), "rows": rows}
 
@@ -134,8 +138,8 @@ def sweep_command(runs: Sequence[RunRecord], operators: Sequence[str], seeds: Se
 
 def _identity(run: RunRecord) -> tuple[object, ...]:
     """Return what runs of one row have in common: all settings but operator and seed."""
-    settings = {name: value for name, value in settings_of(run).items() if name not in _NOT_SHARED}
-    return run.variant, run.model, run.chip, run.budget, run.protocol_digest, canonical_json(settings)
+    settings = canonical_json(shared_settings(run))
+    return run.variant, run.model, run.chip, run.budget, run.protocol_digest, settings
 
 
 def _row(
@@ -191,7 +195,7 @@ def leaderboard_table(board: Mapping[str, Any]) -> Table:
     )
     rows = tuple(
         (
-            *(str(row[name]) for name in ("method", "model", "chip", "budget")),
+            *(str(row[name]) for name in ("name", "model", "chip", "budget")),
             f"{row['operators']}/{len(board['operators'])}",
             str(len(row["seeds"])),
             Estimate(**row["geometric_mean"]).text(3),

@@ -20,6 +20,20 @@ from ascend_gym.sweep.store import ResultsStore
 ID_CHARS = 12
 _FILE_WIDTH_CHARS = 200
 
+_SHOWN_CHARS = 24
+_MEASURED_BY = ("harness", "toolchain")
+_NOT_SHARED = {
+    "operator",
+    "op_dir",
+    "seed",
+    "chip_file",
+    "model",
+    "budget",
+    "chip",
+    "measured_by",
+    "protocol",
+}
+
 _COLUMNS = ("run", "operator", "method", "model", "chip", "seed", "budget", "spent", "speedup", "ended")
 _NUMBERS = ("seed", "budget", "spent", "speedup")
 
@@ -45,15 +59,60 @@ def curve_of_run(run: RunRecord, evaluations: Iterable[Charged]) -> Curve:
     return Curve(tuple(best_us), run.stop_reason)
 
 
-def comparison_runs(store: ResultsStore, runs: Sequence[RunRecord]) -> list[Run]:
-    """Return stored runs as input of ``report.comparison``; unfinished ones have no curve.
+def shared_settings(run: RunRecord) -> dict[str, str]:
+    """Return what runs of one method in one row of a table have in common, as texts by name.
 
-    A method is named by its variant, and by its model too if the runs have several.
+    That is every setting but those by which runs of a sweep differ, and what measured them.
     """
-    several = len({run.model for run in runs}) > 1
+    settings = settings_of(run)
+    settings = {**settings, **(settings.get("measured_by") or {}), **settings.get("protocol", {})}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for name, value in settings.items()
+        if name not in _NOT_SHARED and value is not None
+    }
+
+
+def method_names(runs: Sequence[RunRecord], told: Sequence[str] = ("model",)) -> dict[str, str]:
+    """Return the name of each run's method in tables, by run id.
+
+    It is the variant, with the attributes in ``told`` of which the runs have several, and with the
+    settings in which runs of one such name differ: runs with different settings are of different methods.
+    """
+    several = [each for each in told if len({getattr(run, each) for run in runs}) > 1]
+    added: dict[str, list[str]] = {}
+    alike: dict[tuple[str, ...], list[RunRecord]] = {}
+    for run in runs:
+        words = [f"budget {run.budget}" if each == "budget" else str(getattr(run, each)) for each in several]
+        added[run.run_id] = words
+        alike.setdefault((run.variant, *words), []).append(run)
+    for group in alike.values():
+        settings = [shared_settings(run) for run in group]
+        names = sorted({name for each in settings for name in each})
+        differing = [name for name in names if len({each.get(name) for each in settings}) > 1]
+        for run, each in zip(group, settings, strict=True):
+            added[run.run_id] += [_told_setting(name, each.get(name)) for name in differing]
+    return {
+        run.run_id: f"{run.variant} ({', '.join(words)})" if (words := added[run.run_id]) else run.variant
+        for run in runs
+    }
+
+
+def _told_setting(name: str, value: str | None) -> str:
+    if value is None:
+        return f"{name} {'not recorded' if name in _MEASURED_BY else 'default'}"
+    return f"{name} {value[:_SHOWN_CHARS]}"
+
+
+def comparison_runs(store: ResultsStore, runs: Sequence[RunRecord]) -> list[Run]:
+    """Return stored runs as input of ``report.comparison``, named by ``method_names``.
+
+    Unfinished ones have no curve.
+    """
+    names = method_names(runs)
     return [
         Run(
-            f"{run.variant} ({run.model})" if several else run.variant,
+            names[run.run_id],
             run.op_id,
             run.seed,
             curve_of_run(run, store.evaluations(run.run_id)) if run.finished else None,

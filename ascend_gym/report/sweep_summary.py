@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -160,6 +161,43 @@ def costs_table(runs: Iterable[tuple[str, Path]]) -> Table:
     columns = ("method", "evaluations", "known %", "s each", *(f"{phase} %" for phase in PHASES))
     rows = tuple((method, *_cost_cells(each)) for method, each in costs.items())
     return Table("Wall time of evaluations; known ones were measured before", columns, rows)
+
+
+_MODEL_COSTS = """
+SELECT runs.variant, COUNT(DISTINCT runs.run_id), SUM(charged), SUM(model_calls), SUM(prompt_tokens),
+    SUM(completion_tokens), SUM(usd)
+FROM evaluations JOIN runs USING (run_id) GROUP BY runs.variant ORDER BY runs.variant
+"""
+
+
+def model_costs_tables(store: ResultsStore) -> list[Table]:
+    """Return what models cost, a row for each method; nothing where no tokens were counted.
+
+    The last columns divide by what was gained: the sum over the runs of the base-2 logarithm of the speedup.
+    """
+    gained: dict[str, float] = defaultdict(float)
+    for run in store.runs():
+        gained[run.variant] += math.log2(run.speedup) if run.speedup else 0.0
+    rows = []
+    for variant, runs, evaluations, calls, read, written, usd in store.query(_MODEL_COSTS):
+        tokens, doublings = read + written, gained[variant]
+        each = (f"{tokens / doublings:.0f}", f"{usd / doublings:.3f}") if doublings > 0 else ("-", "-")
+        of_evaluation = f"{tokens / evaluations:.0f}" if evaluations else "-"
+        counts = (str(count) for count in (runs, calls, read, written))
+        rows.append((variant, *counts, of_evaluation, f"{usd:.3f}", *each))
+    columns = (
+        "method",
+        "runs",
+        "questions",
+        "tokens read",
+        "written",
+        "tokens an evaluation",
+        "US dollars",
+        "tokens a doubling",
+        "US dollars a doubling",
+    )
+    has_tokens = any(int(row[3]) for row in rows)
+    return [Table("What models cost", columns, tuple(rows))] if has_tokens else []
 
 
 def _cost_cells(costs: Costs) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from ascend_gym.core.protocols import Ending
@@ -18,10 +19,11 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.core.text import well_formed, without_thoughts
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.edit_blocks import (
+    EditedLines,
+    LineCodes,
     LineEdit,
     MalformedEditError,
     MisplacedEditError,
-    applied,
     edits_in,
     is_replace,
     rendered_edit,
@@ -36,11 +38,11 @@ from ascend_gym.rewrites.fenced import (
 )
 from ascend_gym.rewrites.patches import (
     FilePatch,
+    entries_of,
     first_elision,
     looks_complete,
     missing_entries,
     patches_in,
-    stands_for,
     unnumbered,
 )
 
@@ -53,6 +55,7 @@ CODE_BEGINS = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}}|{_BEGINNINGS})", re.MULTIL
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
 _CONTEXT_LINES = (3, 8, 20)
 _SHOWN_CHARS = 200
+_LATEST_LINES = 40
 
 
 class ProblemKind(str, Enum):
@@ -72,6 +75,8 @@ class ProblemKind(str, Enum):
     NO_CHANGE = "no_change"
     FORBIDDEN_EDIT = "forbidden_edit"
     INCOMPLETE = "incomplete"
+    UNKNOWN_BASE = "unknown_base"
+    REPEATED = "repeated"
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def candidate_from_answer(
             answer = answer.replace(entity, meant)
     try:
         if ending is Ending.TOKEN_LIMIT:
-            raise _ProblemError(ProblemKind.TRUNCATED, "the answer was cut off at the token limit")
+            raise _ProblemError(ProblemKind.TRUNCATED, _cut_off(answer))
         return _applied(answer, base)
     except _ProblemError as error:
         if ending is Ending.REFUSED:
@@ -144,15 +149,29 @@ def render_edits(path: str, old: str, new: str) -> str:
             for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(context)
         ]
         rendered = "\n".join([f"### FILE: {path}", *(rendered_edit(edit) for edit in edits)]) + "\n"
-        texts = {path: old}
+        files = _Files({path: old})
         try:
             for block in sections(rendered):
-                _apply(block, path, texts)
+                files.apply(block, path)
         except _ProblemError:
             continue
-        if texts[path] == new:
+        if files.texts()[path] == new:
             return rendered
     return render_file(path, new)
+
+
+def _cut_off(answer: str) -> str:
+    """Return what to say of an answer that was cut off, which may have gone round in circles."""
+    lines = [line.strip() for line in answer.split("\n")[:-1] if line.strip()]
+    latest = lines[-_LATEST_LINES:]
+    if len(latest) == _LATEST_LINES and len(set(latest)) <= _LATEST_LINES // 8:
+        return (
+            "the answer repeated itself until it was cut off at the token limit "
+            f"({latest[-1][:_SHOWN_CHARS]!r}): write each line once, and give edits in place of whole files"
+        )
+    return (
+        "the answer was cut off at the token limit: give edits in place of whole files, or a shorter change"
+    )
 
 
 def _nothing_said(ending: Ending) -> ParseProblem:
@@ -168,10 +187,10 @@ def _nothing_said(ending: Ending) -> ParseProblem:
 
 def _applied(answer: str, base: Candidate) -> Candidate:
     before = {path: with_last_newline(text) for path, text in base.texts.items()}
-    texts = dict(before)
-    for block, path in _meant(answer, before):
-        _apply(block, path, texts)
-    changed = {path: text for path, text in texts.items() if text != before[path]}
+    files = _Files(before)
+    for block, path in _meant(answer, files):
+        files.apply(block, path)
+    changed = {path: text for path, text in files.texts().items() if text != before[path]}
     if not changed:
         raise _ProblemError(ProblemKind.NO_CHANGE, "the answer leaves every file as it was")
     for path, text in changed.items():
@@ -181,7 +200,7 @@ def _applied(answer: str, base: Candidate) -> Candidate:
             raise _ProblemError(
                 ProblemKind.ELIDED, f"{message}: give the whole file, or SEARCH/REPLACE edits"
             )
-    missing = missing_entries(before.values(), texts.values())
+    missing = missing_entries(before.values(), (before | changed).values())
     if missing:
         message = f"{', '.join(sorted(changed))}: {', '.join(missing)} is no longer there"
         raise _ProblemError(
@@ -191,12 +210,12 @@ def _applied(answer: str, base: Candidate) -> Candidate:
     return with_texts(base, changed)
 
 
-def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, str | None]]:
+def _meant(answer: str, files: _Files) -> list[tuple[FencedSection, str | None]]:
     """Return the blocks that are part of the answer, each with its path."""
     blocks = list(sections(answer))
     found = blocks or list(headed_texts(answer))
-    chosen = [(block, _path_of(block, texts)) for block in found]
-    named = {_resolved(block.path, texts) for block, _ in chosen if block.path}
+    chosen = [(block, files.path_of(block)) for block in found]
+    named = {files.resolved(block.path) for block, _ in chosen if block.path}
     kept = [
         (block, path)
         for block, path in chosen
@@ -209,66 +228,152 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, s
     raise _ProblemError(ProblemKind.NO_FILES, f"{expected}; {came}")
 
 
-def _path_of(block: FencedSection, texts: Mapping[str, str]) -> str | None:
-    """Return the path of a block as the answer gives it; ``None`` if it is ambiguous."""
-    if block.path:
-        return block.path
-    if block.has_patch:
-        return block.last_path or block.hint
-    if block.has_edits:
-        named = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
-        fitting = named[:1] or [path for path in texts if _applies(block, path, texts)]
-        return fitting[0] if len(fitting) == 1 else block.last_path
-    hinted = _resolved(block.hint, texts) if block.hint else None
-    whole = [path for path, text in texts.items() if stands_for(block.body, text)]
-    return whole[0] if len(whole) == 1 and hinted in (None, whole[0]) else None
+class _Files:
+    """The files of the incumbent, to which blocks of an answer apply.
 
-
-def _applies(block: FencedSection, path: str, texts: Mapping[str, str]) -> bool:
-    try:
-        _apply(block, path, dict(texts))
-    except _ProblemError:
-        return False
-    return True
-
-
-def _apply(block: FencedSection, wanted: str | None, texts: dict[str, str]) -> None:
-    """Apply one block to ``texts``."""
-    if not (block.closed or _is_complete(block)):
-        raise _ProblemError(ProblemKind.TRUNCATED, "the last block is not closed: the answer was cut off")
-    try:
-        for change in _changes(block, wanted):
-            path = _known(change.path, texts)
-            if change.whole is not None:
-                texts.update(_by_file(path, unnumbered(change.whole), texts))
-            else:
-                _apply_edits(change.edits, path, texts)
-    except MalformedEditError as error:
-        raise _ProblemError(ProblemKind.MALFORMED_EDIT, str(error)) from error
-
-
-def _by_file(path: str, whole: str, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return a text that replaces a file, or those of several files that stand in one block, each headed.
-
-    A comment that is nothing but the path of another file is such a header unless the file had it before.
+    What blocks ask of a file is worked out once, so that many small blocks cost no more than a large one.
     """
-    known = {line.strip() for text in texts.values() for line in text.split("\n")}
-    parts: dict[str, list[str]] = {path: []}
-    for line in whole.split("\n"):
-        named = None if line.strip() in known else header_path(line)
-        other = _resolved(named, texts) if named else None
-        if other is not None and other not in parts:
-            path = other
-            parts[path] = [line] if line.lstrip().startswith("//") else []
-        else:
-            parts[path].append(line)
-    if len(parts) == 1:
-        return {path: whole}
-    return {each: "\n".join(lines).rstrip("\n") + "\n" for each, lines in parts.items()}
+
+    def __init__(self, before: Mapping[str, str]) -> None:
+        codes = LineCodes()
+        self._codes, self._before = codes, before
+        self._edited: dict[str, EditedLines] = {}
+        self._resolved: dict[str | None, str | None] = {}
+
+    @cached_property
+    def _lines(self) -> dict[str, EditedLines]:
+        return {path: EditedLines(text.split("\n"), self._codes) for path, text in self._before.items()}
+
+    @cached_property
+    def _known_lines(self) -> set[str]:
+        return {line.strip() for text in self._before.values() for line in text.split("\n")}
+
+    @cached_property
+    def _entries(self) -> dict[str, set[str]]:
+        return {path: entries_of(text) for path, text in self._before.items()}
+
+    def texts(self) -> dict[str, str]:
+        """Return all files as they are now."""
+        return {**self._before, **{path: str(lines) for path, lines in self._edited.items()}}
+
+    def path_of(self, block: FencedSection) -> str | None:
+        """Return the path of a block as the answer gives it; ``None`` if it is ambiguous."""
+        if block.path:
+            return block.path
+        if block.has_patch:
+            return block.last_path or block.hint
+        if block.has_edits:
+            if not _is_whole(block):
+                return block.last_path
+            try:
+                edits = edits_in(block.body)
+            except MalformedEditError:
+                return block.last_path
+            hinted = (self.resolved(path) for path in (block.hint, block.last_path))
+            named = [path for path in hinted if path and self._fits(edits, path)]
+            fitting = named[:1] or [path for path in self._before if self._fits(edits, path)]
+            return fitting[0] if len(fitting) == 1 else block.last_path
+        entries = entries_of(block.body)
+        if not entries or not looks_complete(block.body):
+            return None
+        whole = [path for path, needed in self._entries.items() if needed and needed <= entries]
+        hinted_path = self.resolved(block.hint) if block.hint else None
+        return whole[0] if len(whole) == 1 and hinted_path in (None, whole[0]) else None
+
+    def _fits(self, edits: Sequence[LineEdit], path: str) -> bool:
+        """Return whether edits apply to a file as it was before the answer."""
+        lines = self._lines[path]
+        try:
+            lines.place(edits[0])
+            if len(edits) > 1:
+                lines = lines.copy()
+                for edit in edits:
+                    lines.apply(edit)
+        except (MisplacedEditError, MalformedEditError):
+            return False
+        return True
+
+    def apply(self, block: FencedSection, wanted: str | None) -> None:
+        """Apply one block."""
+        if not _is_whole(block):
+            raise _ProblemError(ProblemKind.TRUNCATED, "the last block is not closed: the answer was cut off")
+        try:
+            for change in _changes(block, wanted):
+                path = self._known(change.path)
+                if change.whole is not None:
+                    for each, text in self._by_file(path, unnumbered(change.whole)).items():
+                        self._edited[each] = EditedLines(text.split("\n"), self._codes)
+                else:
+                    self._apply_edits(change.edits, path)
+        except MalformedEditError as error:
+            raise _ProblemError(ProblemKind.MALFORMED_EDIT, str(error)) from error
+
+    def _apply_edits(self, edits: Sequence[LineEdit], path: str) -> None:
+        if path not in self._edited:
+            self._edited[path] = self._lines[path].copy()
+        for edit in edits:
+            try:
+                self._edited[path].apply(edit)
+            except MisplacedEditError as error:
+                kind = ProblemKind.SEARCH_AMBIGUOUS if error.times else ProblemKind.SEARCH_NOT_FOUND
+                raise _ProblemError(kind, f"{path}: {error}") from error
+
+    def _by_file(self, path: str, whole: str) -> dict[str, str]:
+        """Return a text that replaces a file, or those of several files in one block, each headed.
+
+        A comment that is nothing but the path of another file is such a header unless the file had it before.
+        """
+        parts: dict[str, list[str]] = {path: []}
+        for line in whole.split("\n"):
+            named = None if line.strip() in self._known_lines else header_path(line)
+            other = self.resolved(named) if named else None
+            if other is not None and other not in parts:
+                path = other
+                parts[path] = [line] if line.lstrip().startswith("//") else []
+            else:
+                parts[path].append(line)
+        if len(parts) == 1:
+            return {path: whole}
+        return {each: "\n".join(lines).rstrip("\n") + "\n" for each, lines in parts.items()}
+
+    def _known(self, wanted: str | None) -> str:
+        if wanted is None:
+            raise _ProblemError(
+                ProblemKind.NO_FILES,
+                "expected '### FILE: <path>' before edits; these have no path, and fit no file, or several",
+            )
+        path = self.resolved(wanted)
+        if path is None:
+            message = f"no file {wanted!r}; files: {sorted(self._before)}; new files are refused"
+            raise _ProblemError(ProblemKind.UNKNOWN_PATH, message)
+        return path
+
+    def resolved(self, wanted: str | None) -> str | None:
+        """Return ``known_path``, worked out once."""
+        if wanted not in self._resolved:
+            self._resolved[wanted] = known_path(wanted, self._before)
+        return self._resolved[wanted]
 
 
-def _is_complete(block: FencedSection) -> bool:
-    """Return whether a block is complete although its fence is not closed."""
+def known_path(wanted: str | None, texts: Collection[str]) -> str | None:
+    """Return the file that a path of an answer means: itself, or the only match.
+
+    Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
+    name.
+    """
+    wanted = (wanted or "").replace("\\", "/").strip(" `'\"")
+    if wanted in texts:
+        return wanted
+    same_end = [path for path in texts if f"/{wanted}".endswith(f"/{path}")]
+    same_name = [path for path in texts if PurePosixPath(path).name == wanted.removeprefix("./")]
+    found = same_end or same_name
+    return found[0] if len(found) == 1 else None
+
+
+def _is_whole(block: FencedSection) -> bool:
+    """Return whether a block is closed, or complete although its fence is not."""
+    if block.closed:
+        return True
     if block.has_patch:
         return False
     if not block.has_edits:
@@ -288,42 +393,3 @@ def _changes(block: FencedSection, wanted: str | None) -> list[FilePatch]:
     if block.has_patch:
         return [replace(each, path=each.path or wanted) for each in patches_in(block.body)]
     return [FilePatch(wanted, whole=block.body)]
-
-
-def _known(wanted: str | None, texts: Mapping[str, str]) -> str:
-    if wanted is None:
-        raise _ProblemError(
-            ProblemKind.NO_FILES,
-            "expected '### FILE: <path>' before edits; these have no path, and fit no file, or several",
-        )
-    path = _resolved(wanted, texts)
-    if path is None:
-        message = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
-        raise _ProblemError(ProblemKind.UNKNOWN_PATH, message)
-    return path
-
-
-def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
-    """Return the file that a path means: itself, or the only match.
-
-    Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
-    name.
-    """
-    wanted = (wanted or "").replace("\\", "/").strip(" `'\"")
-    if wanted in texts:
-        return wanted
-    same_end = [path for path in texts if f"/{wanted}".endswith(f"/{path}")]
-    same_name = [path for path in texts if PurePosixPath(path).name == wanted.removeprefix("./")]
-    found = same_end or same_name
-    return found[0] if len(found) == 1 else None
-
-
-def _apply_edits(edits: Sequence[LineEdit], path: str, texts: dict[str, str]) -> None:
-    lines = texts[path].split("\n")
-    for edit in edits:
-        try:
-            lines = applied(lines, edit)
-        except MisplacedEditError as error:
-            kind = ProblemKind.SEARCH_AMBIGUOUS if error.times else ProblemKind.SEARCH_NOT_FOUND
-            raise _ProblemError(kind, f"{path}: {error}") from error
-    texts[path] = "\n".join(lines)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ascend_gym.rewrites.edit_blocks import SEARCH_LINE as SEARCH_LINE
 from ascend_gym.rewrites.edit_blocks import is_replace, is_search
@@ -51,12 +52,12 @@ class FencedSection:
     hint: str | None = None
     language: str = ""
 
-    @property
+    @cached_property
     def has_edits(self) -> bool:
         """Whether the body is SEARCH/REPLACE blocks and not a whole file."""
         return any(is_search(line) for line in self.body.split("\n"))
 
-    @property
+    @cached_property
     def has_patch(self) -> bool:
         """Whether the body is a unified diff and not a whole file."""
         return self.language in _PATCH_LANGUAGES or is_patch(self.body.split("\n"))
@@ -84,12 +85,16 @@ def with_last_newline(text: str) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def sections(text: str) -> Iterator[FencedSection]:
+def sections(text: str, *, unwrap: bool = True) -> Iterator[FencedSection]:
     """Yield the blocks of a prompt or an answer, in order.
 
     A header is a line with ``FILE:`` and a path, or with only a path in Markdown markup. The
     path may also follow the opening fence, or be in the first line inside. Blocks of
     SEARCH/REPLACE edits and unified diffs need no fence.
+
+    Args:
+        text: prompt or answer.
+        unwrap: whether a block of Markdown that has blocks inside is read as an answer of its own.
     """
     lines = text.split("\n")
     at = 0
@@ -102,8 +107,8 @@ def sections(text: str) -> Iterator[FencedSection]:
         fence = _FENCE.match(line)
         if fence is not None:
             body, closed, at = _inside(lines, at, fence[1], fence[2])
-            if fence[3].strip().lower() in _MARKDOWN and any(map(_FENCE.match, body.split("\n"))):
-                yield from sections(body)  # a whole answer, fenced once more
+            if unwrap and fence[3].strip().lower() in _MARKDOWN and any(map(_FENCE.match, body.split("\n"))):
+                yield from sections(body, unwrap=False)  # a whole answer, fenced once more
                 continue
             named = re.search(_PATH, fence[3]) if _may_name_path(fence[3]) else None
             path = named[0] if named else path

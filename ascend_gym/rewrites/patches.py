@@ -95,12 +95,6 @@ def missing_entries(before: Iterable[str], after: Iterable[str]) -> list[str]:
     return sorted(entries_of("\n".join(before)) - entries_of("\n".join(after)))
 
 
-def stands_for(body: str, text: str) -> bool:
-    """Return whether a block without a header is a version of the whole file ``text``."""
-    entries = entries_of(text)
-    return bool(entries) and entries <= entries_of(body) and looks_complete(body)
-
-
 def looks_complete(body: str) -> bool:
     """Return whether a text begins and ends like a file and has balanced braces."""
     lines = [line for line in body.split("\n") if line.strip()]

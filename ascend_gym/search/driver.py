@@ -22,7 +22,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ascend_gym.core.best import becomes_best, is_unwritten
-from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
+from ascend_gym.core.errors import (
+    BudgetExceededError,
+    InfrastructureError,
+    MisuseError,
+    ModelRefusedError,
+)
 from ascend_gym.core.interrupts import interrupts_held_back, raise_if_interrupted
 from ascend_gym.core.protocols import BuildingStrategy, Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
@@ -184,9 +189,10 @@ class _Search:
         self._history: list[Step] = []
         self._queue: deque[_Pending] = deque()
         self._known: dict[str, _Pending] = {}
-        self._proposed = self._neutral_in_a_row = self._duplicates_in_a_row = 0
+        self._proposed = self._neutral_in_a_row = self._duplicates_in_a_row = self._in_vain = 0
         self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
+        self._broken_by = StopReason.INFRASTRUCTURE
 
     def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
         """Build a candidate, and say what the compilers object to (see ``Builder``)."""
@@ -211,7 +217,7 @@ class _Search:
 
     def run(self, in_flight: int) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
-        self._journal.header(self._spec, self._rules.record())
+        self._journal.header(self._spec, self._rules.record(), self._measured_by())
         if isinstance(self._strategy, BuildingStrategy):
             self._strategy.use_builder(self)
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
@@ -219,17 +225,27 @@ class _Search:
         if baseline.status is not Status.OK:
             return _without_baseline(baseline)
         self._fill(in_flight)
-        while self._queue:
+        while self._queue and not self._has_stopped:
             self._observe_next()
             self._fill(in_flight)
         if self._broken:
-            return StopReason.INFRASTRUCTURE, self._broken
+            return self._broken_by, self._broken
         if self._exhausted:
             return self._exhausted
         if self._ledger.can_reserve(self._unit):
             return StopReason.STRATEGY_FINISHED, ""
         too_small = f"the budget covers no evaluation, which may cost up to {self._unit}: raise it"
         return StopReason.BUDGET_SPENT, "" if self._proposed > 1 else too_small
+
+    def _measured_by(self) -> dict[str, str]:
+        """Return everything but the settings that figures of this run depend on."""
+        device, protocol = self._evaluator.describe(), self._rules.protocol
+        return {
+            "chip": protocol.chip,
+            "convention": protocol.convention.value,
+            "harness": device.harness,
+            "toolchain": device.toolchain_digest,
+        }
 
     def close(self) -> str:
         """Cancel what was submitted and will not be observed, refund it, and close the strategy.
@@ -259,6 +275,11 @@ class _Search:
             stop_reason=stop_reason,
             message=message,
         )
+
+    @property
+    def _has_stopped(self) -> bool:
+        """Whether what is under way no longer counts, so that the outcome does not depend on how much is."""
+        return self._exhausted is not None and self._exhausted[0] is StopReason.NO_GAIN
 
     @property
     def _unit(self) -> Cost:
@@ -295,6 +316,8 @@ class _Search:
             self._exhausted = StopReason.BUDGET_SPENT, f"what models may cost is spent: {error}"
         except InfrastructureError as error:
             self._broken = f"the strategy could not propose: {error}"
+            if isinstance(error, ModelRefusedError):
+                self._broken_by, self._broken = StopReason.MODEL_REFUSED, str(error)
         return []
 
     def _enqueue(self, proposal: Proposal, reservation: Reservation | None) -> None:
@@ -403,9 +426,20 @@ class _Search:
         original = pending.original.index if pending.original else None
         self._journal.evaluated(step.index, self._spec.baseline, step.proposal, result, original)
         self._history.append(step)
+        self._note_gain(step)
         if self._journal.recorded(step.index) is None:  # a resumed run tries again
             self._note_neutral(result)
         return step
+
+    def _note_gain(self, step: Step) -> None:
+        """Stop proposing when evaluations keep bringing nothing better."""
+        if step.improved:
+            self._in_vain = 0
+        elif rule_of(step.result.status).charged:
+            self._in_vain += 1
+        if self._rules.stop_after is not None and self._in_vain >= self._rules.stop_after:
+            said = f"the last {self._in_vain} evaluations brought nothing better"
+            self._exhausted = self._exhausted or (StopReason.NO_GAIN, said)
 
     def _note_neutral(self, result: EvalResult) -> None:
         """Stop proposing when results keep saying nothing about their candidates."""

@@ -6,7 +6,9 @@ the same run gives the same bytes, whatever the machine's speed and the number o
 
 Kinds of record, in this order: one ``header``; for each evaluation a ``proposal`` and its ``result`` (index 0
 is the baseline); one ``end``. Each carries the digest of itself and of the record before it, so that a
-changed or missing line is noticed.
+changed or missing line is noticed. The header says what measures (``measured_by``: chip, convention,
+harness, toolchain). A run that goes on with another simulator or harness, which has to be asked for, says so
+in a record ``continued`` where it does.
 
 A run that was broken off is resumed by replay: the same search runs again from its start, results that
 were recorded are not evaluated a second time, and each record that it makes must equal the one on file.
@@ -31,7 +33,7 @@ from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.search.outcome import UnusableProposal
 
-JOURNAL_VERSION = 1
+JOURNAL_VERSION = 2  # version 1 does not say what measured
 JOURNAL_NAME = "journal.jsonl"
 TIMINGS_NAME = "timings.jsonl"
 
@@ -41,8 +43,12 @@ _NOT_REPEATABLE: Any = {"seconds": True, "device": True, "cached": True, "charge
 class Journal(Closing):
     """Writes the journal of one search below a folder, and reads it back after a crash."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, across_versions: bool = False) -> None:
         """Open or create the journal in ``folder``.
+
+        Args:
+            folder: of the run.
+            across_versions: whether a run may go on with another simulator or harness than it began with.
 
         Raises:
             MisuseError: the folder holds a journal that was changed or damaged before its last line, or one
@@ -62,6 +68,8 @@ class Journal(Closing):
         self._timings.keep(len(self._results))
         self._written = 0
         self._last_digest = ""
+        self._across_versions = across_versions
+        self._break: dict[str, Any] | None = None
 
     @property
     def path(self) -> Path:
@@ -77,16 +85,52 @@ class Journal(Closing):
         """Return the result of evaluation ``index`` from before the run was broken off, or ``None``."""
         return self._results.get(index)
 
-    def header(self, spec: OpSpec, settings: Mapping[str, Any]) -> None:
-        """Record what is searched, and with which settings."""
-        self._append(
-            "header",
-            version=JOURNAL_VERSION,
-            op_id=spec.op_id,
-            folder_digest=spec.folder_digest,
-            baseline_digest=spec.baseline.digest,
-            settings=dict(settings),
-        )
+    def header(
+        self, spec: OpSpec, settings: Mapping[str, Any], measured_by: Mapping[str, str] | None = None
+    ) -> None:
+        """Record what is searched, with which settings, and what measures; compare it with what is on file.
+
+        Raises:
+            MisuseError: the run on file is another one, or was measured by something else; each difference
+                is named.
+        """
+        header = {
+            "version": JOURNAL_VERSION,
+            "op_id": spec.op_id,
+            "folder_digest": spec.folder_digest,
+            "baseline_digest": spec.baseline.digest,
+            "settings": dict(settings),
+            "measured_by": dict(measured_by or {}),
+        }
+        if self._log.records:
+            self._take_up(header)
+        if not self._log.records:
+            self._append("header", **header)
+
+    def _take_up(self, header: dict[str, Any]) -> None:
+        """Begin where the run on file began."""
+        began = self._log.records[0]
+        names = ("op_id", "folder_digest", "baseline_digest", "settings")
+        changed = _changes({name: began.get(name) for name in names}, {name: header[name] for name in names})
+        if changed:
+            raise MisuseError(
+                f"{self.path}: the run began with other settings: {'; '.join(changed)}. Begin a run in a "
+                "folder of its own, or put back what changed"
+            )
+        last = [each for each in self._log.records if each["kind"] in ("header", "continued")][-1]
+        measured = _changes(last.get("measured_by"), header["measured_by"])
+        if measured and not self._results:
+            self._log.keep(0)  # nothing was measured yet
+            return
+        if measured and self._log.records[-1]["kind"] != "end":
+            if not self._across_versions:
+                raise MisuseError(
+                    f"{self.path}: what is on file was measured otherwise: {'; '.join(measured)}. Resume "
+                    "with what began the run, begin one in a folder of its own, or mix the two with "
+                    "--across-versions, which the journal will say"
+                )
+            self._break = header["measured_by"]
+        self._written, self._last_digest = 1, began["digest"]
 
     def evaluated(
         self,
@@ -132,18 +176,28 @@ class Journal(Closing):
         self._timings.close()
 
     def _append(self, kind: str, **fields: Any) -> None:
+        while self._written < len(self._log.records) and self._on_file["kind"] == "continued" != kind:
+            self._written, self._last_digest = self._written + 1, self._on_file["digest"]
+        if self._written == len(self._log.records) and self._break is not None:
+            measured_by, self._break = self._break, None
+            self._append("continued", measured_by=measured_by)
         record = {"kind": kind, "seq": self._written, **fields}
         record["digest"] = _chained(record, self._last_digest)
         if self._written == len(self._log.records):
             self._log.append(record)
-        elif self._log.records[self._written]["digest"] != record["digest"]:
+        elif self._on_file["digest"] != record["digest"]:
             raise MisuseError(
                 f"{self.path}:{self._written + 1}: the resumed run differs from what is on file in "
-                f"{_difference(self._log.records[self._written], record)}: resume with the settings and "
+                f"{_difference(self._on_file, record)}: resume with the settings and "
                 "the version that began it, or begin a run in a folder of its own"
             )
         self._written += 1
         self._last_digest = record["digest"]
+
+    @property
+    def _on_file(self) -> dict[str, Any]:
+        """The record on file that the next one has to equal."""
+        return self._log.records[self._written]
 
 
 def read_journal(folder: Path) -> list[dict[str, Any]]:
@@ -237,3 +291,16 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Name the fields in which two records differ."""
     names = sorted(name for name in {*old, *new} - {"digest"} if old.get(name) != new.get(name))
     return ", ".join(names)
+
+
+def _changes(then: Any, now: Any, name: str = "") -> list[str]:
+    """Name each field that differs, with what it was and what it is; mappings are compared field by field."""
+    if isinstance(now, dict) and isinstance(then, dict | None):
+        then = then or {}
+        names = sorted({*then, *now})
+        return [each for key in names for each in _changes(then.get(key), now.get(key), key)]
+    return [] if then == now else [f"{name} was {_shown(then)}, is {_shown(now)}"]
+
+
+def _shown(value: Any) -> str:
+    return "not recorded" if value is None else str(value)

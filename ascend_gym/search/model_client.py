@@ -34,7 +34,8 @@ class Answer:
     Attributes:
         text: its answer.
         call: purpose, seed, model, prompt digest and token counts, for a proposal's ``origin["calls"]``;
-            ``ending`` where the model did not stop by itself.
+            ``cached_tokens`` where the provider had some in its cache, ``ending`` where the model did not
+            stop by itself.
         ending: why the model stopped.
     """
 
@@ -102,6 +103,8 @@ class ModelClient:
             "prompt_tokens": completion.prompt_tokens,
             "completion_tokens": completion.completion_tokens,
         }
+        if completion.cached_tokens:
+            call["cached_tokens"] = completion.cached_tokens
         if completion.ending is not Ending.COMPLETE:
             call["ending"] = completion.ending.value
         return Answer(completion.text, call, completion.ending)

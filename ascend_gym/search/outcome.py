@@ -38,12 +38,21 @@ class StopReason(str, Enum):
     BUDGET_SPENT = "budget_spent"
     STRATEGY_FINISHED = "strategy_finished"
     BASELINE_FAILED = "baseline_failed"
+    NO_GAIN = "no_gain"
     INFRASTRUCTURE = "infrastructure"
+    MODEL_REFUSED = "model_refused"
     INTERRUPTED = "interrupted"
     METHOD_FAILED = "method_failed"
 
 
-RESUMABLE = frozenset({StopReason.INFRASTRUCTURE, StopReason.INTERRUPTED, StopReason.METHOD_FAILED})
+RESUMABLE = frozenset(
+    {
+        StopReason.INFRASTRUCTURE,
+        StopReason.MODEL_REFUSED,
+        StopReason.INTERRUPTED,
+        StopReason.METHOD_FAILED,
+    }
+)
 """Reasons after which the same search can go on from its journal."""
 
 

@@ -25,11 +25,14 @@ class SearchRules:
         duplicates: what proposing a known candidate costs.
         protocol: how to measure.
         settings: what else identifies the run: method, model, seed ...
+        stop_after: charged evaluations in a row without a better one after which the search ends; ``None``
+            for never. It is one of ``settings`` where it is set.
     """
 
     duplicates: Duplicates = Duplicates.CHARGED
     protocol: MeasureProtocol = field(default_factory=MeasureProtocol)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    stop_after: int | None = None
 
     def record(self) -> dict[str, Any]:
         """Return what the journal keeps of it."""

@@ -31,6 +31,7 @@ _BUILD_FILES = ("build.sh", "cmake")
 _SHARED = "shared"
 _COMPILED = (".cpp", ".cc")
 _CALL = re.compile(r"\badd_(?:all_)?modules_sources\s*\(([^)]*)\)")
+_CALL_BEGIN = re.compile(r"\badd_(?:all_)?modules_sources\s*\(")
 _SET = re.compile(r"\bset\s*\(\s*(\w+)\s+([^)]*)\)")
 _CMAKE_COMMENT = re.compile(r"#[^\n]*")
 _KEYWORDS = frozenset(
@@ -95,7 +96,7 @@ def operator_folders(root: Path) -> dict[str, Path]:
         {*root.glob("*/*/op_host"), *root.glob("experimental/*/*/op_host"), *root.glob("*/*/*/op_host")}
     ):
         folder = host.parent
-        if not folder.resolve().is_relative_to(root.resolve()) or not any(folder.glob("op_kernel/*.cpp")):
+        if not any(folder.glob("op_kernel/*.cpp")):
             continue
         parts = folder.relative_to(root).parts
         if parts[0] in ("scripts", "tests", "common", "build"):
@@ -112,8 +113,11 @@ def read_library_operator(folder: Path, root: Path) -> LibraryOperator:
     """Read what an operator folder says about chips, type and kernel.
 
     Raises:
-        OperatorFormatError: there is no definition, none for the 910B, or no kernel source for it.
+        OperatorFormatError: there is no definition, none for the 910B, or no kernel source for it; or the
+            folder is a link out of the checkout.
     """
+    if not folder.resolve().is_relative_to(root.resolve()):
+        raise OperatorFormatError(f"{folder}: it is a symbolic link out of the checkout {root}")
     folder = folder.resolve()
     definitions = sorted(path for path in (folder / "op_host").glob("*_def*") if path.suffix in _COMPILED)
     registering = [path for path in definitions if _OP_TYPE.search(without_comments(read_source(path)))]
@@ -174,12 +178,18 @@ def tiling_sources(folder: Path) -> list[Path]:
 
 
 def _registered_elsewhere(operator: LibraryOperator) -> list[Path]:
-    """Return the tiling source of the category that registers an operator without one of its own."""
+    """Return the tiling sources of the sibling that registers an operator without one of its own."""
     registers = re.compile(rf"\bIMPL_OP_OPTILING\s*\(\s*{operator.op_type}\s*\)")
     sources = sorted(operator.folder.parent.glob("*/op_host/**/*tiling*.cpp"))
-    return [path for path in sources if "arch35" not in path.parts and registers.search(read_source(path))][
-        :1
-    ]
+    found = [path for path in sources if "arch35" not in path.parts and registers.search(read_source(path))]
+    return [found[0], *_built_with(found[0])] if found else []
+
+
+def _built_with(source: Path) -> list[Path]:
+    """Return the tiling sources of the operator folder of one: its build compiles them together."""
+    host = next((place for place in source.parents if place.name == "op_host"), None)
+    own = [] if host is None else tiling_sources(host.parent)
+    return [path for path in own if path != source] if source in own else []
 
 
 @lru_cache(maxsize=256)
@@ -195,13 +205,21 @@ def _shared_by(category: Path) -> tuple[str, ...]:
 
 
 def _settings(folder: Path) -> dict[str, list[str]]:
-    """Return the lists that the CMake files of an operator pass to add_modules_sources, by keyword."""
+    """Return the lists that the CMake files of an operator pass to add_modules_sources, by keyword.
+
+    Raises:
+        OperatorFormatError: such a call is not closed.
+    """
     lists: dict[str, list[str]] = {}
     for path in (folder / "CMakeLists.txt", folder / "op_host" / "CMakeLists.txt"):
         if not path.is_file():
             continue
         text = _CMAKE_COMMENT.sub("", path.read_text(encoding="utf-8", errors="replace"))
         variables = {name: value.split() for name, value in _SET.findall(text)}
+        for begun in _CALL_BEGIN.finditer(text):
+            if _CALL.match(text, begun.start()) is None:
+                line = text.count("\n", 0, begun.start()) + 1
+                raise OperatorFormatError(f"{path}:{line}: {begun[0]}...) is not closed")
         for call in _CALL.findall(text):
             keyword = ""
             for word in call.split():
@@ -298,9 +316,15 @@ class _Closure:
         """Return the file of the checkout that an include names; a header forwards where the path differs."""
         for place in [path.parent, *self._search]:
             found = (place / name).resolve()
-            if found.is_file() and found.is_relative_to(self._root):
-                self._forward(name, path, found)
-                return found
+            if not found.is_file():
+                continue
+            if not found.is_relative_to(self._root):
+                raise OperatorFormatError(
+                    f"{path}: it includes {name}, and {place / name} leads out of the checkout: "
+                    "a candidate holds files of the checkout alone"
+                )
+            self._forward(name, path, found)
+            return found
         sibling = _SIBLING.match(name)
         for found in self._installed(sibling[1], sibling[2]) if sibling else ():
             self._forward(name, path, found)
@@ -334,9 +358,9 @@ class _Closure:
         shared = [
             self._root / "common" / "src" / "op_host" / f"{header.stem}{suffix}" for suffix in _COMPILED
         ]
-        return [
-            path.resolve() for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts
-        ]
+        found = [path for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts]
+        together = [other for path in found for other in _built_with(path)]
+        return [path.resolve() for path in (*found, *together)]
 
 
 @lru_cache(maxsize=4096)

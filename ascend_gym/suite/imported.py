@@ -32,6 +32,7 @@ from ascend_gym.suite.manifest import MANIFEST_NAME
 
 IMPORTED_SUITE = "cann-ops"
 PAPER_SUITE = "cann-ops-101"  # of the imported operators those that AscendOptimizer is measured on
+TODAY_SUITE = "cann-today"  # drawn from the libraries by domain, at the commits that its list names
 
 _LIBRARIES = "libraries"  # in the cache root: an index of each library by domain
 
@@ -41,12 +42,13 @@ _IMPORTER = "npu_daemon.importer.__main__"
 _FOLDER = "imported"
 _VERSION = 2  # of what the importer writes for the same example
 _READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
-_LIBRARY_VERSION = 2
+_LIBRARY_VERSION = 5
 _LIBRARY_READ = (
     "op_host/*_def*",
     "op_host/CMakeLists.txt",
     "tests/assets/*.py",
     "tests/st/**/*",
+    "tests/ut/op_host/**/*tiling*.cpp",
     "examples/**/*.cpp",
     "CMakeLists.txt",
 )
@@ -87,6 +89,48 @@ def paper_levels() -> Mapping[str, int]:
     """Return the level of each operator of ``cann-ops-101``, by name."""
     listed = read_toml(Path(__file__).with_name("cann_paper.toml"))
     return {name: level for level in (1, 2, 3) for name in listed[f"level_{level}"]}
+
+
+class TodayOperator(Record):
+    """An operator of ``cann-today``.
+
+    Attributes:
+        library: its suite, such as ``ops-nn``.
+        name: its name there.
+        level: by the length of its kernel.
+        digest: of its sources, as the first digits of ``Candidate.digest``.
+        commit: of the checkout that was read.
+    """
+
+    library: str
+    name: str
+    level: int
+    digest: str
+    commit: str
+
+
+@lru_cache(maxsize=1)
+def today_operators() -> Mapping[str, TodayOperator]:
+    """Return the operators of ``cann-today`` by name; ``cann_today.toml`` lists them."""
+    found = {}
+    for library, table in read_toml(Path(__file__).with_name("cann_today.toml")).items():
+        for name, (level, digest) in table["operators"].items():
+            operator = TodayOperator(
+                library=library, name=name, level=level, digest=digest, commit=table["commit"]
+            )
+            found[name.removeprefix("experimental.")] = operator
+    return found
+
+
+def today_index() -> ImportIndex:
+    """Return those operators of ``cann-today`` whose libraries are imported, from the indexes of these."""
+    found: dict[str, ImportedOperator] = {}
+    for name, operator in today_operators().items():
+        index = read_index(operator.library)
+        if operator.name in index.operators:
+            needs = index.operators[operator.name].needs
+            found[name] = ImportedOperator(folder=str(index.folder(operator.name)), needs=needs)
+    return ImportIndex(operators=found)
 
 
 def operator_folders(checkout: Path) -> dict[str, Path]:

@@ -19,11 +19,14 @@ from ascend_gym.suite.domain_library import library_root, read_library_candidate
 from ascend_gym.suite.imported import (
     IMPORTED_SUITE,
     PAPER_SUITE,
+    TODAY_SUITE,
     ImportIndex,
     imported_place,
     library_suites,
     paper_levels,
     read_index,
+    today_index,
+    today_operators,
 )
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.specification import has_no_sources, read_specification
@@ -40,7 +43,7 @@ _OWN_SUITES = {
 
 _PAPER_CASES = Path(__file__).with_name("cann_ops_101")
 _IMPORTED = (IMPORTED_SUITE, PAPER_SUITE)
-_OUR_NAMES = frozenset({*_OWN_SUITES, *_IMPORTED, LOCAL_SUITE})
+_OUR_NAMES = frozenset({*_OWN_SUITES, *_IMPORTED, TODAY_SUITE, LOCAL_SUITE})
 
 _LOG = logging.getLogger("ascend_gym")
 
@@ -158,7 +161,7 @@ def left_out(suite: str) -> dict[str, str]:
     ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
     missing = {name: f"needs {index.operators[name].needs}" for name in folders if name not in ours}
     reasons = {name: reason for name, reason in missing.items() if index.operators[name].needs}
-    wanted = paper_levels() if suite == PAPER_SUITE else {}
+    wanted = paper_levels() if suite == PAPER_SUITE else today_operators() if suite == TODAY_SUITE else {}
     reasons |= {name: "is not imported" for name in wanted if name not in folders}
     return dict(sorted(reasons.items()))
 
@@ -170,16 +173,20 @@ def is_suite(name: str) -> bool:
 
 def is_imported(name: str) -> bool:
     """Say whether ``name`` is that of a suite of operators of an imported checkout."""
-    return name in _IMPORTED or name in library_suites()
+    return name in _IMPORTED or name == TODAY_SUITE or name in library_suites()
 
 
 def _index_of(suite: str) -> ImportIndex:
+    if suite == TODAY_SUITE:
+        return today_index()
     return read_index(IMPORTED_SUITE if suite == PAPER_SUITE else suite)
 
 
 def suite_names() -> list[str]:
     """Return the names of the installed suites, and of the imported ones where there are any."""
-    return [*_installed_suites(), *(_IMPORTED if read_index().operators else []), *library_suites()]
+    libraries = library_suites()
+    today = [TODAY_SUITE] if libraries and today_index().operators else []
+    return [*_installed_suites(), *(_IMPORTED if read_index().operators else []), *libraries, *today]
 
 
 def operator_names() -> list[tuple[str, str]]:
@@ -274,7 +281,7 @@ def _folders(suite: str) -> dict[str, Path]:
         known = {name for name in index.operators if name in paper_levels()}
         return {name: _paper_folder(name) or index.folder(name) for name in known}
     if suite not in _installed_suites():
-        suites = [*_installed_suites(), *_IMPORTED, *library_suites()]
+        suites = [*_installed_suites(), *_IMPORTED, *library_suites(), TODAY_SUITE]
         raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {suites}")
     return {path.parent.name: path.parent for path in _suite_folder(suite).glob(f"*/{MANIFEST_NAME}")}
 
@@ -295,6 +302,14 @@ def _not_found_message(name: str, bare_name: str) -> str:
 
 def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
     spec = _read_folder(folder, suite, name)
+    if suite == TODAY_SUITE:
+        chosen = today_operators()[name]
+        if not spec.baseline.digest.startswith(chosen.digest):
+            raise OperatorFormatError(
+                f"{folder}: its sources have the digest {spec.baseline.digest[:16]}, {TODAY_SUITE} was drawn "
+                f"with {chosen.digest}: check out commit {chosen.commit} of {chosen.library}"
+            )
+        return spec.model_copy(update={"level": chosen.level})
     level = paper_levels().get(name) if suite in _IMPORTED else None  # libraries have no levels
     return spec if level is None else spec.model_copy(update={"level": level})
 

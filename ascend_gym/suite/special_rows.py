@@ -51,7 +51,8 @@ def _special(special: SpecialRows, values: ValueRange, rows: Array, words: np.ra
     count, row_elems = rows.shape
     if (special.scale, special.offset) != (1.0, 0.0):
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = (rows.astype(np.float64) * special.scale + special.offset).astype(rows.dtype)
+            wide = np.complex128 if rows.dtype.kind == "c" else np.float64
+            rows = (rows.astype(wide) * special.scale + special.offset).astype(rows.dtype)
     with np.errstate(over="ignore"):
         numbers = np.array(special.values, np.float64).astype(rows.dtype)
     if special.kind == "equal":

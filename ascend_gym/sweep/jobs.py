@@ -90,6 +90,9 @@ class RunEnding(str, Enum):
     INTERRUPTED = "interrupted"
     INFRASTRUCTURE = "infrastructure"  # its daemon or model could not be reached
     LOST = "lost"  # its process or host is gone
+    MODEL_REFUSED = (
+        "model_refused"  # its model refuses for good: no key, no such model, nothing left to spend
+    )
     REFUSED = "refused"  # it cannot be made: another attempt would not help
 
 

@@ -32,6 +32,7 @@ class Limits(BaseModel):
     usd: float | None = Field(default=None, ge=0)
     price: str | None = None
     duplicates: Duplicates = Duplicates.CHARGED
+    stop_after: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
 
 
 class SweepPlan(BaseModel):
@@ -124,7 +125,7 @@ class SweepPlan(BaseModel):
     def common_settings(self) -> dict[str, Any]:
         """Return the settings that all runs share."""
         names = {"model", "offline_model", "temperature", "reasoning_effort", "max_tokens"}
-        return {**self.model_dump(include=names), **self.limits.model_dump()}
+        return {**self.model_dump(include=names), **dict(self.limits)}
 
 
 def _files_of(chips: Iterable[str]) -> dict[str, str]:
@@ -181,7 +182,14 @@ def own_operators(folders: Iterable[str]) -> dict[str, str]:
 
 def _matching(name: str) -> list[str]:
     if is_suite(name):
-        return [spec.op_id for spec in list_operators(name)]
+        ready = [spec.op_id for spec in list_operators(name)]
+        if not ready:
+            raise MisuseError(
+                f"suite {name!r} has no operator that is ready: import a checkout with 'ascend-gym suite "
+                f"import --cann-ops DIR' (docs/own_operator.md); 'ascend-gym suite list {name}' says what is "
+                "missing"
+            )
+        return ready
     if not _PATTERN_SIGNS & set(name):
         return [load_operator(name).op_id]
     known = [f"{suite}/{operator}" for suite in SUITES for operator in ready_names(suite)]

@@ -105,6 +105,12 @@ def _stored(
     records: Sequence[Record], timings: Sequence[Record], variant: str | None, source: str
 ) -> StoredRun:
     header, *rest = records
+    breaks = [
+        {"after": _evaluated_before(rest, at), **each["measured_by"]}
+        for at, each in enumerate(rest)
+        if each["kind"] == "continued"
+    ]
+    rest = [each for each in rest if each["kind"] != "continued"]
     end = rest.pop() if rest and rest[-1]["kind"] == "end" else None
     pairs = list(zip(rest[::2], rest[1::2], strict=False))
     if end is None and len(pairs) == 1 and _says_nothing(pairs[0][1]):
@@ -114,8 +120,15 @@ def _stored(
         reader.evaluation(proposal, result, timings[number] if number < len(timings) else {})
         for number, (proposal, result) in enumerate(pairs)
     )
+    settings = {**header["settings"], "measured_by": header.get("measured_by")}
+    settings |= {"breaks": breaks} if breaks else {}
+    header = {**header, "settings": settings}
     run = _run_record(header, evaluations, end, variant, source, unwritten=reader.unwritten)
     return StoredRun(run, evaluations, tuple(_sources(header, [proposal for proposal, _ in pairs])))
+
+
+def _evaluated_before(records: Sequence[Record], at: int) -> int:
+    return sum(each["kind"] == "result" for each in records[:at])
 
 
 def _says_nothing(result: Record) -> bool:
@@ -236,7 +249,10 @@ class _EvaluationReader:
             "prompt_tokens": sum(call["prompt_tokens"] for call in calls),
             "completion_tokens": sum(call["completion_tokens"] for call in calls),
             "usd": sum(
-                self._price.cost(call["prompt_tokens"], call["completion_tokens"]).usd for call in paid
+                self._price.cost(
+                    call["prompt_tokens"], call["completion_tokens"], call.get("cached_tokens", 0)
+                ).usd
+                for call in paid
             ),
         }
 

@@ -47,7 +47,8 @@ class RunRecord:
         run_id: digest of the journal's header, and thus of operator, settings and protocol.
         variant: method with its special settings, such as ``ascend-optimizer:no-experience``.
         protocol_digest: digest of the measurement protocol.
-        settings: settings in the header, as JSON.
+        settings: settings in the header, as JSON; with ``measured_by``, ``None`` where the journal does not
+            say it, and ``breaks``, where the run went on with another simulator or harness.
         steps: number of recorded evaluations, including the baseline.
         evaluations: number of charged evaluations.
         baseline_latency_us: latency of the operator's own sources; ``None`` if it was not measured.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.interrupts import interrupts_held_back, raise_if_interrupted
 from ascend_gym.sweep.executors import Executor
 from ascend_gym.sweep.jobs import CHILD_MODULE, RunEnd, RunEnding, RunTask, SweepJob, Update
@@ -89,7 +91,8 @@ class SweepState:
     """Waiting, running and ended runs of a sweep.
 
     A run that lost its process, host or daemon waits again; after ``ATTEMPTS_WITHOUT_PROGRESS`` consecutive
-    attempts without progress it is given up for this session. Once every daemon has failed as often in a row,
+    attempts without progress it is given up for this session. Where a model refuses for good, no further run
+    is started. Once every daemon has failed as often in a row,
     all waiting runs are given up.
 
     Attributes:
@@ -168,6 +171,12 @@ class SweepState:
         self._waiting.clear()
         self._running.clear()
 
+    def _give_up_waiting(self, reason: RunEnd) -> None:
+        """End all runs that have not begun: their model would refuse them, too."""
+        for state in self._waiting.values():
+            state.end = reason
+        self._waiting.clear()
+
     def _free_daemon(self, job: SweepJob, now_s: float) -> DaemonSlots | None:
         free = [daemon for daemon in self.daemons if daemon.takes(job, now_s)]
         return min(free, key=lambda daemon: daemon.running / (daemon.runs or 1)) if free else None
@@ -191,6 +200,8 @@ class SweepState:
             state.end = end
         else:
             self._waiting[state.job.job_id] = state
+        if end.ending is RunEnding.MODEL_REFUSED:
+            self._give_up_waiting(end)
         if all(each.failures >= ATTEMPTS_WITHOUT_PROGRESS for each in self.daemons) and not self._running:
             self.give_up(end)
 
@@ -219,7 +230,11 @@ class SweepLoop:
     _ended: deque[SweepJob] = field(init=False, default_factory=deque)
 
     def run(self) -> None:
-        """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results."""
+        """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results.
+
+        Where nothing can go on, because the cluster is gone or the disk is full, the runs that have not ended
+        end with the reason.
+        """
         try:
             while not self.state.done:
                 raise_if_interrupted()
@@ -229,6 +244,9 @@ class SweepLoop:
                 self._settle_one()
         except KeyboardInterrupt:
             self._stop()
+        except InfrastructureError as error:
+            self._ended.extend(each.job for each in self.state.running)
+            self.state.give_up(RunEnd(RunEnding.INFRASTRUCTURE, str(error)))
         finally:
             while self._ended:
                 self._settle_one()
@@ -258,8 +276,9 @@ class SweepLoop:
                 self.on_end(self._ended.popleft())
 
     def _stop(self) -> None:
-        self.executor.stop_all()
-        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-        while self.state.running and time.monotonic() < deadline_s:
-            self._take(_TICK_S)
+        with suppress(InfrastructureError):  # nobody is left to stop
+            self.executor.stop_all()
+            deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+            while self.state.running and time.monotonic() < deadline_s:
+                self._take(_TICK_S)
         self.state.give_up(INTERRUPTED)

@@ -1,76 +1,53 @@
-"""A client that may be killed at any time: the next one goes on under its name, for ``service_chaos.py``."""
+"""A client that may be killed at any time: the next one goes on under its name, for ``service_chaos.py``.
+
+It asks for jobs ``FIRST, FIRST + STEP, ...`` of one operator, and writes each answer down once.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
-import sys
 from pathlib import Path
 
 import zmq
 
 from ascend_gym.core.codec import Kind, WireMessage, decode, encode
+from ascend_gym.core.config import keys_folder
+from ascend_gym.core.curve_keys import client_keys
 from ascend_gym.core.records import EvalRequest, EvalResult, OpSpec, PhaseSeconds
 from ascend_gym.core.status import Status
 from ascend_gym.suite.loader import load_operator
 
-IDENTITY = b"chaos-client"
-WINDOW = 100
+NAME = "chaos-client"
+OPERATOR = "core/add"
+WINDOW = 25
 RESEND_MS = 2_000
-OPERATOR = {
-    "op.toml": """
-[operator]
-type = "Double"
-level = 1
-category = "elementwise"
-description = "twice the input"
-auto_sync = true
-[tolerance.float32]
-atol = 1e-6
-rtol = 1e-6
-[[case]]
-id = "only"
-[[case.input]]
-name = "x"
-dtype = "float32"
-shape = [4, 64]
-[[case.output]]
-name = "y"
-dtype = "float32"
-shape = [4, 64]
-""",
-    "reference.py": "def reference(inputs, attributes):\n    return {'y': inputs['x'] * 2.0}\n",
-    "op_host/double_it.cpp": (
-        "static ge::graphStatus TilingFunc(gert::TilingContext* context) { return 0; }\n"
-    ),
-    "op_kernel/double_it.cpp": ('extern "C" __global__ __aicore__ void double_it(GM_ADDR x, GM_ADDR y) {}\n'),
-}
+HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS = 1_000, 4_000
+_WRONG = {"AscendC::Add(": "AscendC::Sub(", "CopyOut(": "CopyOutt("}
 
 
-def operator(folder: Path) -> OpSpec:
-    """Return the operator, written below ``folder`` by whoever comes first."""
-    for name, text in OPERATOR.items():
-        path = folder / "double_it" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{os.getpid()}")
-        scratch.write_text(text)
-        scratch.replace(path)
-    return load_operator("local/double_it", op_dir=folder / "double_it")
+def request(spec: OpSpec, job: int, variants: int) -> EvalRequest:
+    """Return the request of a job: one of so many kernels, of which some are wrong and some do not compile.
 
-
-def request(spec: OpSpec, job: int) -> EvalRequest:
-    """Return the request of a job; nothing of it may come from the store of results."""
+    It is evaluated for each job, and may find what earlier ones have built.
+    """
+    number = job % variants
+    kernel = spec.baseline.kernel_text
+    for at, (text, instead) in enumerate(_WRONG.items()):
+        if number % 8 == 6 + at:
+            kernel = kernel.replace(text, instead, 1)
+    smallest = min(spec.cases, key=lambda case: case.traffic_bytes)
     return EvalRequest(
         op_id=spec.op_id,
-        op_folder=spec.folder,
         folder_digest=spec.folder_digest,
-        candidate=spec.baseline.rewritten(kernel=f"// {job}\n{spec.baseline.kernel_text}"),
+        candidate=spec.baseline.rewritten(kernel=f"// {number}\n{kernel}"),
+        case_ids=(smallest.case_id,),
         use_cache=False,
     )
 
 
 def comparable(result: EvalResult) -> str:
-    """Return what has to be equal in every run, as JSON."""
+    """Return what has to be equal in every run, as JSON: everything but times."""
     charge = result.charge.model_copy(update={"device_seconds": 0.0})
     return result.model_copy(update={"seconds": PhaseSeconds(), "charge": charge}).model_dump_json()
 
@@ -89,17 +66,24 @@ def answered_before(path: Path) -> set[int]:
 class Client:
     """Asks for jobs under names that another client would use too: job and attempt."""
 
-    def __init__(self, address: str, folder: Path, jobs: int) -> None:
-        self._spec = operator(folder)
-        path = folder / "answers.jsonl"
-        answered = answered_before(path)
-        self._missing = [job for job in range(jobs) if job not in answered]
+    def __init__(self, address: str, answers: Path, jobs: range, variants: int) -> None:
+        self._spec, self._variants = load_operator(OPERATOR), variants
+        answered = answered_before(answers)
+        self._missing = [job for job in jobs if job not in answered]
         self._attempts = dict.fromkeys(self._missing, 0)
         self._sent: set[int] = set()
-        self._log = path.open("a")
+        self._log = answers.open("a")
         self._socket = zmq.Context.instance().socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IDENTITY, IDENTITY)
-        self._socket.setsockopt(zmq.LINGER, 0)
+        for option, value in (
+            (zmq.LINGER, 0),
+            (zmq.HEARTBEAT_IVL, HEARTBEAT_MS),
+            (zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS),
+            (zmq.RECONNECT_IVL_MAX, 1_000),
+        ):
+            self._socket.setsockopt(option, value)
+        keys = client_keys(address, keys_folder())
+        if keys is not None:
+            keys.guard(self._socket)
         self._socket.connect(address)
 
     def run(self) -> None:
@@ -117,12 +101,12 @@ class Client:
     def _submit(self, job: int) -> None:
         if job not in self._sent:
             self._sent.add(job)
-            name = f"{job}.{self._attempts[job]}"
-            message = WireMessage(Kind.SUBMIT, name, payload=request(self._spec, job))
-            self._socket.send_multipart(encode(message))
+            name = f"{NAME}.{job}-{self._attempts[job]}"
+            message = WireMessage(Kind.SUBMIT, name, payload=request(self._spec, job, self._variants))
+            self._socket.send_multipart(encode(message), zmq.DONTWAIT)
 
     def _take(self, name: str, result: EvalResult) -> None:
-        job, attempt = (int(part) for part in name.split("."))
+        job, attempt = (int(part) for part in name.rpartition(".")[2].split("-"))
         if job not in self._missing or attempt != self._attempts[job]:
             return
         if result.status is Status.INFRA_ERROR:
@@ -135,4 +119,10 @@ class Client:
 
 
 if __name__ == "__main__":
-    Client(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])).run()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address")
+    parser.add_argument("answers", type=Path)
+    for option in ("first", "jobs", "step", "variants"):
+        parser.add_argument(f"--{option}", type=int, required=True)
+    given = parser.parse_args()
+    Client(given.address, given.answers, range(given.first, given.jobs, given.step), given.variants).run()

@@ -97,14 +97,8 @@ class Daemon:
         return _resident_mib(self._proc)
 
     def footprint(self) -> dict[str, float]:
-        """Return what broker and workers take of their host; the broker's children are its workers."""
-        workers = self._workers()
-        return {
-            "descriptors": sum(len(list((process / "fd").iterdir())) for process in (self._proc, *workers)),
-            "processes": len(workers),
-            "resident_mib": self.resident_mib(),
-            "workers_resident_mib": sum(map(_resident_mib, workers)),
-        }
+        """Return what broker and workers take of their host."""
+        return footprint(self._proc)
 
     def close(self) -> None:
         """Stop it."""
@@ -118,8 +112,24 @@ class Daemon:
         return Path(f"/proc/{self._process.pid}")
 
     def _workers(self) -> list[Path]:
-        children = (self._proc / "task" / self._proc.name / "children").read_text().split()
-        return [Path("/proc", child) for child in children]
+        return children_of(self._proc)
+
+
+def children_of(process: Path) -> list[Path]:
+    """Return the children of a process, below /proc; those of a broker are its workers."""
+    children = (process / "task" / process.name / "children").read_text().split()
+    return [Path("/proc", child) for child in children]
+
+
+def footprint(broker: Path) -> dict[str, float]:
+    """Return what a broker and its workers take of their host."""
+    workers = children_of(broker)
+    return {
+        "descriptors": sum(len(list((process / "fd").iterdir())) for process in (broker, *workers)),
+        "processes": len(workers),
+        "resident_mib": _resident_mib(broker),
+        "workers_resident_mib": sum(map(_resident_mib, workers)),
+    }
 
 
 def _cpu_s(process: Path) -> float:

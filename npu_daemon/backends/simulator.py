@@ -152,7 +152,7 @@ class SimulatorBackend:
                 "they can read and write what this user can; evaluate only sources that you trust"
             )
         self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
-        self._digest = digest_of("simulator", self.toolchain.digest, shipped_digests())
+        self._digest = digest_of("simulator", self.toolchain.release, shipped_digests())
         self._builds = BuildCache(cache_dir / BUILDS_FOLDER, self.toolchain)
 
     def describe(self) -> DeviceInfo:

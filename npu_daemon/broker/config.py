@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,10 @@ class BrokerConfig:
         policy: access policy; ``None`` admits everyone who can reach the address.
         quota, quotas: quotas of tenants: the default, and by name.
         max_device_seconds: limit of the total device time.
+        min_free_bytes: no evaluation begins while ``private_folder`` or one of ``written_folders`` has less
+            room than this.
+        written_folders: where else workers write.
+        repairs: returns how many damaged folders of the cache were made again, by its part.
         questions: status requests from other threads.
     """
 
@@ -51,7 +56,19 @@ class BrokerConfig:
     quota: Quota = field(default_factory=Quota)
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     max_device_seconds: float | None = None
+    min_free_bytes: int = 0
+    written_folders: tuple[Path, ...] = ()
+    repairs: Callable[[], Mapping[str, int]] = dict
     questions: StatusQuestions = field(default_factory=StatusQuestions)
+
+    def room_problem(self) -> str:
+        """Say where there is too little room; empty if there is enough."""
+        for folder in (self.private_folder.path, *self.written_folders):
+            free_bytes = shutil.disk_usage(folder).free
+            if free_bytes < self.min_free_bytes:
+                free, wanted = free_bytes / 2**20, self.min_free_bytes / 2**20
+                return f"{folder} has {free:.0f} MiB free, and evaluations want {wanted:.0f} (--min-free-mib)"
+        return ""
 
     def state(self) -> BrokerState:
         """Return the initial state of a broker."""

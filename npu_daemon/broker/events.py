@@ -140,6 +140,20 @@ class Resize:
 
 
 @dataclass(frozen=True)
+class Room:
+    """Whether there is room on the disk for further evaluations; ``problem`` is empty if there is."""
+
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Expel:
+    """End all jobs of a tenant, unanswered; its clients have a name that begins with ``prefix``."""
+
+    prefix: bytes
+
+
+@dataclass(frozen=True)
 class Drain:
     """Finish running jobs, refuse everything else, then stop."""
 
@@ -158,6 +172,8 @@ Event: TypeAlias = (
     | WorkerResult
     | Tick
     | Resize
+    | Room
+    | Expel
     | Drain
 )
 

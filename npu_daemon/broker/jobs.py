@@ -30,6 +30,7 @@ class Job:
     Attributes:
         number: order of acceptance.
         requesters: clients that want the answer; the first one's tenant is served and charged.
+        priority: the highest of those with which its tenant has asked.
         attempt: number of leases so far.
         queue_seconds: waiting time up to its last lease.
         worker_id: worker that evaluates it.
@@ -40,6 +41,7 @@ class Job:
     request: EvalRequest
     requesters: dict[Name, Requester]
     queued_s: float
+    priority: int = 0
     attempt: int = 0
     queue_seconds: float = 0.0
     worker_id: str | None = None
@@ -67,7 +69,7 @@ class Job:
 
     def rank(self) -> tuple[int, bool, int]:
         """Sort key within a tenant: by priority, then retries first, then by age."""
-        return (-self.request.priority, self.attempt == 0, self.number)
+        return (-self.priority, self.attempt == 0, self.number)
 
 
 @dataclass
@@ -171,16 +173,26 @@ class JobBook:
         requester = Requester(tenant, now_s)
         shared = self.flights.get(request.digest) if request.use_cache else None
         if shared is not None:
-            self.jobs[shared].requesters[name] = requester
+            job = self.jobs[shared]
+            job.requesters[name] = requester
             self.job_ids[name] = shared
+            if tenant == job.tenant and request.priority > job.priority:
+                self._raise_priority(job, request.priority)
             return
         self._last_number += 1
-        job = Job(self._last_number, request, {name: requester}, queued_s=now_s)
+        job = Job(self._last_number, request, {name: requester}, now_s, request.priority)
         self.jobs[job.job_id] = job
         self.job_ids[name] = job.job_id
         if request.use_cache:
             self.flights[request.digest] = job.job_id
         self.queue.push(job)
+
+    def _raise_priority(self, job: Job, priority: int) -> None:
+        if job.worker_id is None:
+            self.queue.remove(job)
+        job.priority = priority
+        if job.worker_id is None:
+            self.queue.push(job)
 
     def refusal(self, tenant: str) -> str | None:
         """Return why nothing more is evaluated for a tenant; ``None`` if it may continue."""

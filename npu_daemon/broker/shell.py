@@ -22,9 +22,11 @@ from ascend_gym.core.records import (
     EvalRequest,
     EvalResult,
     Phase,
+    TenantName,
     WorkerCount,
 )
 from npu_daemon.broker.config import BrokerConfig
+from npu_daemon.broker.connections import Connections
 from npu_daemon.broker.events import (
     Action,
     Busy,
@@ -32,6 +34,7 @@ from npu_daemon.broker.events import (
     ClientGone,
     Drain,
     Event,
+    Expel,
     GrantDevice,
     KillWorker,
     Ping,
@@ -39,6 +42,7 @@ from npu_daemon.broker.events import (
     Record,
     Reply,
     Resize,
+    Room,
     SendJob,
     Start,
     StartWorker,
@@ -48,6 +52,8 @@ from npu_daemon.broker.events import (
     WorkerGone,
 )
 from npu_daemon.broker.sockets import (
+    OF_TENANT,
+    Arrival,
     arrived,
     bind_router,
     client_message,
@@ -64,7 +70,8 @@ TICK_MS = 500
 RECORD_MS = 20  # at most so much later an accepted job is on record
 _FLUSH_MS = 1000
 _NEW_OBJECTS = 100_000  # before garbage is looked for: nearly all that a broker makes is freed without
-_OF_TENANT = b"\0"
+_KEPT_ROUTES = 4096  # before those of clients without jobs are forgotten
+_NAMED_ITSELF = "leave ZMQ_ROUTING_ID unset: the daemon names connections itself"
 
 log = logging.getLogger("npu_daemon")
 
@@ -97,6 +104,8 @@ class Broker:
             partial(config.worker_command, workers_address), config.private_folder.path
         )
         self._poller = zmq.Poller()
+        self._connections = Connections()
+        self._routes: dict[bytes, bytes] = {}  # from a client to the connection that it spoke over last
         self._curious: dict[bytes, None] = {}
         self._due: deque[Action] = deque()
         self._unrecorded: list[Record] = []
@@ -122,6 +131,7 @@ class Broker:
                 self._feed(self._config.journal.load())
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
+            self._look_for_room()
             self._feed(Start())
             self._act()
             while self._stop is None:
@@ -139,11 +149,11 @@ class Broker:
         if self._gatekeeper is not None and self._gatekeeper.socket in ready:
             self._gatekeeper.answer()
         if self._workers in ready:
-            for peer, _, message in arrived(self._workers):
-                self._from_worker(peer.decode(errors="replace"), message)
+            for arrival in arrived(self._workers):
+                self._from_worker(arrival.peer.decode(errors="replace"), arrival.message)
         if self._clients in ready:
-            for peer, tenant, message in arrived(self._clients, guarded=self._gatekeeper is not None):
-                self._from_client(tenant, tenant.encode() + _OF_TENANT + peer, message)
+            for arrival in arrived(self._clients, guarded=self._gatekeeper is not None):
+                self._admit(arrival)
         if self._processes.ended_fd in ready:
             self._reap()
         if self._config.control_fd in ready:
@@ -151,7 +161,11 @@ class Broker:
             self._stop = Stop()
         if time.monotonic() - self._ticked_s >= TICK_MS / 1000:
             self._ticked_s = time.monotonic()
+            self._look_for_room()
             self._feed(Tick())
+            self._forget_routes()
+            for tenant in self._gatekeeper.lapsed() if self._gatekeeper else ():
+                self._cut(tenant, "its key is not allowed any more")
             self._tell_device()
         self._act()
         if self._config.questions.asked_fd in ready:
@@ -161,6 +175,40 @@ class Broker:
 
     def _feed(self, event: Event) -> None:
         self._due += self._state.handle(event, time.monotonic())
+
+    def _admit(self, arrival: Arrival) -> None:
+        """Take a message from whoever may send it.
+
+        Results go over the connection that a client of the same tenant has spoken over last, and nobody can
+        claim the name of another's connection.
+        """
+        if arrival.fd is not None:
+            self._connections.note(arrival.fd, arrival.tenant, arrival.peer)
+        if self._gatekeeper is not None and not self._gatekeeper.admits(arrival.tenant):
+            self._connections.cut(arrival.tenant)
+            return
+        self._routes[arrival.client] = arrival.peer
+        if not arrival.named_by_us:
+            self._refuse(arrival.client, arrival.message.request_id, _NAMED_ITSELF)
+            return
+        self._from_client(arrival.tenant, arrival.client, arrival.message)
+
+    def _look_for_room(self) -> None:
+        problem = self._config.room_problem()
+        if bool(problem) != bool(self._state.no_room):
+            log.warning("%s", f"no evaluation begins: {problem}" if problem else "there is room again")
+        self._feed(Room(problem))
+
+    def _forget_routes(self) -> None:
+        if len(self._routes) > _KEPT_ROUTES:
+            kept = {name.client for name in self._state.book.job_ids} | self._curious.keys()
+            self._routes = {client: peer for client, peer in self._routes.items() if client in kept}
+
+    def _cut(self, tenant: str, reason: str) -> None:
+        """Close a tenant's connections and end its jobs."""
+        count = self._connections.cut(tenant)
+        log.warning("%s: %d connections closed, because %s", tenant, count, reason)
+        self._feed(Expel(tenant.encode() + OF_TENANT))
 
     def _from_client(self, tenant: str, client: bytes, message: WireMessage | CodecError) -> None:
         if isinstance(message, CodecError):
@@ -176,7 +224,7 @@ class Broker:
             self._tell_device()
         elif message.kind is Kind.STATUS:
             self._send_client(client, WireMessage(Kind.REPORT, payload=self._status()))
-        elif message.kind in (Kind.DRAIN, Kind.RESIZE):
+        elif message.kind in (Kind.DRAIN, Kind.RESIZE, Kind.EXPEL):
             self._from_operator(tenant, client, message)
         else:
             self._refuse(client, message.request_id, f"{message.kind.name} is not a message of clients")
@@ -187,7 +235,13 @@ class Broker:
             self._refuse(client, "", f"{tenant} is no operator of this daemon")
             return
         log.info("%s asks for %s", tenant, message.kind.name)
-        if isinstance(message.payload, WorkerCount):
+        if isinstance(message.payload, TenantName):
+            if self._gatekeeper is None:
+                self._refuse(client, "", "this daemon has no keys, so that all its clients are one tenant")
+                return
+            self._gatekeeper.expel(message.payload.tenant)
+            self._cut(message.payload.tenant, f"{tenant} has expelled it")
+        elif isinstance(message.payload, WorkerCount):
             self._feed(Resize(message.payload.workers))
         else:
             self._feed(Drain())
@@ -297,14 +351,23 @@ class Broker:
             self._curious.clear()
 
     def _status(self) -> DaemonStatus:
-        return status_of(self._state, self.address, time.monotonic() - self._started_s)
+        up_s = time.monotonic() - self._started_s
+        status = status_of(self._state, self.address, up_s, self._connections.count())
+        try:
+            repairs = {f"repaired_{part}": count for part, count in self._config.repairs().items()}
+        except sqlite3.Error as error:
+            log.warning("the result store cannot be read: %s", error)
+            return status
+        return status.model_copy(update={"counts": {**status.counts, **repairs}})
 
     def _refuse(self, client: bytes, request_id: str, reason: str) -> None:
         complaint = Diagnostic(phase=Phase.REQUEST, message=reason)
         self._send_client(client, WireMessage(Kind.REFUSED, request_id, payload=complaint))
 
     def _send_client(self, client: bytes, message: WireMessage) -> None:
-        if not send_to(self._clients, client.partition(_OF_TENANT)[2], message):
+        peer = self._routes.get(client)  # none after a restart, until the client is heard of
+        if peer is None or not send_to(self._clients, peer, message):
+            self._routes.pop(client, None)
             self._curious.pop(client, None)
             self._feed(ClientGone(client))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import zmq
@@ -32,7 +33,10 @@ from npu_daemon.security import Gatekeeper
 _SEND_QUEUE = 20_000
 _RECEIVE_QUEUE = 100  # messages of one peer; they may be large, and the peer keeps the others
 _MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
+_BYTES_PER_TURN = 2**20  # nor one that sends long ones: a turn ends with the message that exceeds it
 _HANDSHAKE_MS = 10_000
+_OWN_NAME_BYTES = 5
+OF_TENANT = b"\0"
 log = logging.getLogger("npu_daemon")
 
 
@@ -90,7 +94,6 @@ def bind_router(
     socket = context.socket(zmq.ROUTER)
     for option, value in (
         (zmq.ROUTER_MANDATORY, 1),
-        (zmq.ROUTER_HANDOVER, 1),
         (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
         (zmq.HANDSHAKE_IVL, _HANDSHAKE_MS),
         (zmq.SNDHWM, _SEND_QUEUE),
@@ -111,21 +114,55 @@ def bind_router(
     return socket, socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
 
-def arrived(
-    socket: zmq.Socket[bytes], *, guarded: bool = False
-) -> Iterator[tuple[bytes, str, WireMessage | CodecError]]:
-    """Yield received messages, a bounded number at a time: sender, tenant, and message.
+@dataclass(frozen=True)
+class Arrival:
+    """A message with its sender.
+
+    Attributes:
+        peer: name of the connection.
+        tenant: whose key it was made with.
+        message: what was sent.
+        fd: descriptor of the connection, where it is known.
+    """
+
+    peer: bytes
+    tenant: str
+    message: WireMessage | CodecError
+    fd: int | None = None
+
+    @property
+    def named_by_us(self) -> bool:
+        """Whether this socket named the connection: a zero and four bytes, the first ones of a random start.
+
+        Clients of libzmq cannot claim such a name, and a name that is in use is not given away.
+        """
+        return len(self.peer) == _OWN_NAME_BYTES and self.peer[:1] == b"\0"
+
+    @property
+    def client(self) -> bytes:
+        """Who asks: the client's own name, which outlives its connection, below that of its tenant."""
+        name = self.message.request_id.rpartition(".")[0].encode() or self.peer
+        return self.tenant.encode() + OF_TENANT + name
+
+
+def arrived(socket: zmq.Socket[bytes], *, guarded: bool = False) -> Iterator[Arrival]:
+    """Yield received messages, a bounded number at a time.
 
     Frames that are too long are dropped, and so are messages to a guarded socket without an allowed key.
     """
+    read_bytes = 0
     for _ in range(_MESSAGES_PER_TURN):
+        if read_bytes > _BYTES_PER_TURN:
+            return
         try:
             received = receive_frames(socket)
         except zmq.Again:
             return
         tenant = str(received[-1].get("User-Id")) if guarded else LOCAL_TENANT
+        fd = int(received[-1].get(zmq.SRCFD)) if guarded else None
         peer, *frames = [frame.bytes for frame in received]
-        yield peer, tenant, decode(frames)
+        read_bytes += sum(map(len, frames))
+        yield Arrival(peer, tenant, decode(frames), fd)
 
 
 def send_to(socket: zmq.Socket[Any], peer: bytes, message: WireMessage) -> bool:
@@ -133,6 +170,6 @@ def send_to(socket: zmq.Socket[Any], peer: bytes, message: WireMessage) -> bool:
     try:
         send_frames(socket, [peer, *encode(message)])
     except (zmq.ZMQError, ValueError) as error:
-        log.info("%s to %r was not delivered: %s", message.kind.name, peer, error)
+        log.info("%s was not delivered: %s", message.kind.name, error)
         return False
     return True

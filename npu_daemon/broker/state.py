@@ -27,12 +27,14 @@ from npu_daemon.broker.events import (
     Drain,
     DropJob,
     Event,
+    Expel,
     Name,
     OfLease,
     Ping,
     Ready,
     Resize,
     Restore,
+    Room,
     SavedJob,
     SaveJob,
     SendJob,
@@ -66,6 +68,7 @@ class BrokerState:
         keeps_jobs: whether jobs that wait when the broker stops are persisted for the next one.
         info: capabilities of the workers, once one has reported them.
         absent: unreachable clients, with the time since when.
+        no_room: why no evaluation begins, if the disk is nearly full.
         counts: refused messages, lost leases and the like since the start, for monitoring.
     """
 
@@ -77,6 +80,7 @@ class BrokerState:
     counts: Counter[str] = field(default_factory=Counter)
     draining: bool = False
     stopped: bool = False
+    no_room: str = ""
     _failed_starts: int = 0
     _pinged_s: float = 0.0
 
@@ -88,7 +92,7 @@ class BrokerState:
         if self.stopped:
             return actions
         actions += self.workforce.retire_surplus()
-        if not self.draining:
+        if not self.draining and not self.no_room:
             actions += self._assign_jobs(now_s)
         actions += self.workforce.grant_devices(now_s)
         if self.draining and not self.workforce.leased():
@@ -125,9 +129,11 @@ class BrokerState:
         refusal = _SHUTTING_DOWN if self.draining else self.book.refusal(event.tenant)
         if refusal is not None:
             return [self.book.reply(name, infra_error(event.request, refusal))]
-        if not self.book.has_room(event.tenant, event.request):
+        full = not self.book.has_room(event.tenant, event.request)
+        if full or self.no_room:
             self.counts["busy"] += 1
-            return [Busy(*name, f"too many jobs of {event.tenant} wait; submit again later")]
+            reason = self.no_room or f"too many jobs of {event.tenant} wait"
+            return [Busy(*name, f"{reason}; submit again later")]
         self.book.accept(name, event.tenant, event.request, now_s)
         return [SaveJob(SavedJob(name, event.tenant, event.request))]
 
@@ -202,6 +208,17 @@ class BrokerState:
     def _resize(self, event: Resize, now_s: float) -> list[Action]:
         self.workforce.wanted = event.workers
         return [] if self.draining else self.workforce.start_missing()
+
+    def _room(self, event: Room, now_s: float) -> list[Action]:
+        self.counts["disk_full"] += bool(event.problem) and not self.no_room
+        self.no_room = event.problem
+        return []
+
+    def _expel(self, event: Expel, now_s: float) -> list[Action]:
+        names = [name for name in self.book.job_ids if name.client.startswith(event.prefix)]
+        for client in [client for client in self.absent if client.startswith(event.prefix)]:
+            del self.absent[client]
+        return [action for name in names for action in self._withdraw(name, now_s)]
 
     # --- time and the end ---
 
@@ -297,6 +314,8 @@ _HANDLERS: dict[type[Event], Callable[[BrokerState, Any, float], list[Action]]] 
     WorkerResult: BrokerState._worker_result,
     WorkerGone: BrokerState._worker_gone,
     Resize: BrokerState._resize,
+    Room: BrokerState._room,
+    Expel: BrokerState._expel,
     Tick: BrokerState._tick,
     Drain: BrokerState._drain,
 }

@@ -6,7 +6,7 @@ import contextlib
 import os
 import queue
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent import futures
 
 from ascend_gym.core.records import DaemonStatus, TenantStatus
@@ -53,10 +53,12 @@ class StatusQuestions:
                     question.set_result(status())
 
 
-def status_of(state: BrokerState, address: str, up_seconds: float) -> DaemonStatus:
-    """Return the status of a broker."""
+def status_of(
+    state: BrokerState, address: str, up_seconds: float, connections: Mapping[str, int]
+) -> DaemonStatus:
+    """Return the status of a broker with so many open ``connections`` of each tenant."""
     book, devices = state.book, state.workforce.devices
-    tenants = sorted({*book.queue.tenants(), *book.accounts.tenants})
+    tenants = sorted({*book.queue.tenants(), *book.accounts.tenants, *connections})
     phases = Counter(worker.phase.value for worker in state.workforce.workers.values())
     return DaemonStatus(
         address=address,
@@ -70,12 +72,12 @@ def status_of(state: BrokerState, address: str, up_seconds: float) -> DaemonStat
         charged_device_seconds=book.accounts.device_seconds,
         queued=len(book.queue),
         running=len(state.workforce.leased()),
-        tenants=tuple(_tenant(state, name) for name in tenants),
+        tenants=tuple(_tenant(state, name, connections.get(name, 0)) for name in tenants),
         counts=dict(sorted({**state.counts, **book.counts}.items())),
     )
 
 
-def _tenant(state: BrokerState, name: str) -> TenantStatus:
+def _tenant(state: BrokerState, name: str, connections: int) -> TenantStatus:
     queue = state.book.queue
     account = state.book.accounts.tenants.get(name, Account())
     return TenantStatus(
@@ -84,4 +86,5 @@ def _tenant(state: BrokerState, name: str) -> TenantStatus:
         running=queue.running(name),
         evaluations=account.evaluations,
         device_seconds=account.device_seconds,
+        connections=connections,
     )

@@ -10,9 +10,23 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.remove_tree import remove_tree
+from npu_daemon.sandbox.server import PR_SET_PDEATHSIG, prctl
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process, stopped or not, when its parent ends in any way.
+
+    Raises:
+        InfrastructureError: the parent has already ended.
+    """
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:
+        raise InfrastructureError(f"parent process {parent_pid} is gone")
 
 
 class WorkerProcesses:
@@ -45,6 +59,7 @@ class WorkerProcesses:
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             start_new_session=True,
+            preexec_fn=partial(die_with_parent, os.getpid()),  # before it can be stopped on its way there
         )
         self._processes[worker_id] = process
         pidfd = os.pidfd_open(process.pid)

@@ -32,10 +32,12 @@ enum aclDataType {
     ACL_DT_UNDEFINED = -1, ACL_FLOAT = 0, ACL_FLOAT16 = 1, ACL_INT8 = 2, ACL_INT32 = 3, ACL_UINT8 = 4,
     ACL_INT16 = 6, ACL_UINT16 = 7, ACL_UINT32 = 8, ACL_INT64 = 9, ACL_UINT64 = 10, ACL_DOUBLE = 11,
     ACL_BOOL = 12, ACL_STRING = 13, ACL_COMPLEX64 = 16, ACL_COMPLEX128 = 17, ACL_BF16 = 27, ACL_INT4 = 29,
+    ACL_COMPLEX32 = 33, ACL_HIFLOAT8 = 34, ACL_FLOAT8_E5M2 = 35, ACL_FLOAT8_E4M3FN = 36, ACL_FLOAT8_E8M0 = 37,
+    ACL_FLOAT4_E2M1 = 40, ACL_FLOAT4_E1M2 = 41,
 };
 enum aclFormat {
     ACL_FORMAT_UNDEFINED = -1, ACL_FORMAT_NCHW = 0, ACL_FORMAT_NHWC = 1, ACL_FORMAT_ND = 2,
-    ACL_FORMAT_NC1HWC0 = 3, ACL_FORMAT_FRACTAL_Z = 4, ACL_FORMAT_NDHWC = 27, ACL_FORMAT_FRACTAL_NZ = 29,
+    ACL_FORMAT_NC1HWC0 = 3, ACL_FORMAT_NC1HWC0_C04 = 12, ACL_FORMAT_HWCN = 16, ACL_FORMAT_NC = 35, ACL_FORMAT_FRACTAL_Z = 4, ACL_FORMAT_NDHWC = 27, ACL_FORMAT_FRACTAL_NZ = 29,
     ACL_FORMAT_NCDHW = 30, ACL_FORMAT_NDC1HWC0 = 32, ACL_FORMAT_NCL = 47,
 };
 enum aclrtMemMallocPolicy { ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEM_MALLOC_HUGE_ONLY, ACL_MEM_MALLOC_NORMAL_ONLY };
@@ -44,8 +46,11 @@ enum aclrtMemcpyKind {
 };
 constexpr int ACL_SUCCESS = 0;
 constexpr int ACL_ERROR_NONE = 0;
+constexpr int ACLNN_SUCCESS = 0;
 constexpr int ACL_ERROR_BAD_ALLOC = 200000;
 constexpr int ACL_ERROR_INTERNAL_ERROR = 500000;
+constexpr int ACL_ERROR_FAILURE = 500001;
+constexpr int ACL_ERROR_INVALID_PARAM = 100000;
 
 namespace acl_recorder {
 
@@ -104,6 +109,9 @@ struct aclOpExecutor {};
 
 inline aclError aclInit(const char *) { return ACL_SUCCESS; }
 inline aclError aclFinalize() { return ACL_SUCCESS; }
+inline aclnnStatus aclnnInit(const char *) { return ACL_SUCCESS; }
+inline aclnnStatus aclnnFinalize() { return ACL_SUCCESS; }
+inline const char *aclrtGetSocName() { return "Ascend910B2"; }
 inline aclError aclrtSetDevice(int32_t) { return ACL_SUCCESS; }
 inline aclError aclrtResetDevice(int32_t) { return ACL_SUCCESS; }
 inline aclError aclrtCreateContext(aclrtContext *context, int32_t) { *context = context; return ACL_SUCCESS; }
@@ -189,6 +197,8 @@ inline aclBoolArray *aclCreateBoolArray(const bool *items, uint64_t count)
     return new aclBoolArray{{items, items + count}};
 }
 // Nothing is freed: what a destroyed object described may still be written down.
+inline size_t aclDataTypeSize(aclDataType type) { return acl_recorder::element_bytes(type); }
+inline aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *) { return ACL_SUCCESS; }
 inline aclnnStatus aclDestroyTensor(const aclTensor *) { return ACL_SUCCESS; }
 inline aclnnStatus aclDestroyTensorList(const aclTensorList *) { return ACL_SUCCESS; }
 inline aclnnStatus aclDestroyScalar(const aclScalar *) { return ACL_SUCCESS; }

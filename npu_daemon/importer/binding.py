@@ -27,6 +27,8 @@ _ATTRIBUTE_KINDS = {
     "ListFloat": {"floats"},
     "ListBool": {"bools"},
 }
+_DROPPED_KINDS = frozenset({*_CONSTANT_KINDS, "string", "absent"})
+_DROPPED = 100  # as bad as so many slots that are omitted
 _IMPOSSIBLE = 1 << 20
 
 
@@ -39,14 +41,23 @@ class Binding:
     attributes: dict[str, int]
 
 
-def bind(definition: OperatorDef, arguments: Sequence[CallArgument], function: str) -> Binding:
+def bind(
+    definition: OperatorDef, arguments: Sequence[CallArgument], function: str, *, may_drop: bool = False
+) -> Binding:
     """Align ``arguments`` (without workspace size and executor) with the definition.
+
+    Args:
+        definition: of the operator.
+        arguments: of the call.
+        function: that is called.
+        may_drop: whether numbers and strings that the definition has no place for are left out: what a
+            hand-written function deals with before it starts the operator.
 
     Raises:
         OperatorFormatError: they do not fit; the message shows both.
     """
     slots = _slots(definition)
-    chosen = _align(slots, tuple(arguments))
+    chosen = _align(slots, tuple(arguments), may_drop)
     if chosen is None:
         wanted = ", ".join(slot.name for slot in slots)
         given = ", ".join(argument.kind for argument in arguments)
@@ -88,27 +99,37 @@ def _present(position: int | None, arguments: Sequence[CallArgument]) -> int | N
     return None if position is None or arguments[position].kind == "absent" else position
 
 
-def _align(slots: tuple[Slot, ...], arguments: tuple[CallArgument, ...]) -> list[int | None] | None:
+def _align(
+    slots: tuple[Slot, ...], arguments: tuple[CallArgument, ...], may_drop: bool
+) -> list[int | None] | None:
     """Return the argument position of each slot, with the fewest slots omitted; ``None`` if impossible."""
 
     @cache
     def cost(slot: int, argument: int) -> int:
-        if slot == len(slots):
-            return 0 if argument == len(arguments) else _IMPOSSIBLE
-        return min(take(slot, argument), skip(slot, argument))
+        if slot == len(slots) and argument == len(arguments):
+            return 0
+        return min(take(slot, argument), skip(slot, argument), drop(slot, argument))
 
     def take(slot: int, argument: int) -> int:
-        fits = argument < len(arguments) and _fits(slots[slot], arguments[argument])
+        inside = slot < len(slots) and argument < len(arguments)
+        fits = inside and _fits(slots[slot], arguments[argument])
         return cost(slot + 1, argument + 1) if fits else _IMPOSSIBLE
 
     def skip(slot: int, argument: int) -> int:
-        return 1 + cost(slot + 1, argument) if _may_be_left_out(slots[slot]) else _IMPOSSIBLE
+        may = slot < len(slots) and _may_be_left_out(slots[slot])
+        return 1 + cost(slot + 1, argument) if may else _IMPOSSIBLE
+
+    def drop(slot: int, argument: int) -> int:
+        may = may_drop and argument < len(arguments) and arguments[argument].kind in _DROPPED_KINDS
+        return _DROPPED + cost(slot, argument + 1) if may else _IMPOSSIBLE
 
     if cost(0, 0) >= _IMPOSSIBLE:
         return None
     chosen: list[int | None] = []
     argument = 0
     for slot in range(len(slots)):
+        while drop(slot, argument) < min(take(slot, argument), skip(slot, argument)):
+            argument += 1
         taken = take(slot, argument) <= skip(slot, argument)
         chosen.append(argument if taken else None)
         argument += taken

@@ -96,7 +96,8 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
             notes.append(lacking)
     baseline = not found
     if baseline:
-        found = _without_golden(definition, proposed, notes.append)[:MAX_CASES]
+        said = proposals(operator.folder, definition, notes.append, with_outputs=True)
+        found = _without_golden(definition, said or proposed, notes.append)[:MAX_CASES]
     if not found:
         raise OperatorFormatError(f"{folder}: no case can be made: {notes[-1] if notes else lacking}")
     operator_table: dict[str, Any] = {
@@ -422,9 +423,17 @@ def _without_golden(definition: OperatorDef, proposed: Sequence[CaseDraft], note
         if not each.outputs:
             each = _same_shapes(definition, each)
         dtypes = output_dtypes(definition, each)
+        given = {
+            parameter.name: tensor
+            for parameter, tensor in zip(definition.inputs, each.inputs, strict=True)
+            if tensor.shapes is not None
+        }
         try:
             tensors = []
             for parameter, said, dtype in zip(definition.outputs, each.outputs, dtypes, strict=True):
+                if said.shapes is None and parameter.name in given:  # the result replaces that input
+                    said = given[parameter.name]
+                    dtype = dtype or said.dtype
                 if said.shapes is None and parameter.optional:
                     continue
                 if said.shapes is None or dtype is None:

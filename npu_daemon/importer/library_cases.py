@@ -1,6 +1,8 @@
-"""Cases of an operator of a library, from its own tests: csv and json files below tests/st, aclnn examples.
+"""Cases of an operator of a library, from its own tests and examples.
 
-Each source yields proposals; what a row says in a way that is not understood is told with its file and line.
+In this order: csv and json files below tests/st, aclnn examples, which run once, graph examples and tests of
+the tiling function, which are read. Each source yields proposals; what a row says in a way that is not
+understood is told with its file and line.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from ascend_gym.core.records import AttributeValue, DType
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.cann_opdef import AttributeDef, OperatorDef, ParameterDef
 from npu_daemon.importer.binding import bind
+from npu_daemon.importer.library_texts import Draft, graph_example, tiling_tests
 from npu_daemon.importer.record import CallArgument, record_call, recorder_program
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -97,16 +100,35 @@ def _element_bytes(dtype: DType | None) -> int:
     return int(numpy_dtype(dtype).itemsize) if dtype is not None else 0
 
 
-def proposals(folder: Path, definition: OperatorDef, note: Note) -> list[CaseDraft]:
+def proposals(
+    folder: Path, definition: OperatorDef, note: Note, *, with_outputs: bool = False
+) -> list[CaseDraft]:
     """Return the cases that the tests of an operator propose and the 910B supports, the best first.
 
-    The sources are asked in order, csv files, json files, examples, until one has any.
+    The sources are asked in order until one has any.
+
+    Args:
+        folder: of the operator.
+        definition: of the operator.
+        note: called with what is not understood.
+        with_outputs: whether only cases that say the shapes of all required outputs count.
     """
-    for source in (_from_csv, _from_json, _from_examples):
-        found = [each for each in source(folder, definition, note) if _fits(each, definition, note)]
+    for source in (_from_csv, _from_json, _from_examples, _from_graph_examples, _from_tiling_tests):
+        found = [
+            each
+            for each in source(folder, definition, note)
+            if _fits(each, definition, note) and (not with_outputs or _says_outputs(each, definition))
+        ]
         if found:
             return _ordered(found)
     return []
+
+
+def _says_outputs(proposal: CaseDraft, definition: OperatorDef) -> bool:
+    return bool(proposal.outputs) and all(
+        said.shapes is not None or parameter.optional
+        for parameter, said in zip(definition.outputs, proposal.outputs, strict=True)
+    )
 
 
 def _ordered(found: Sequence[CaseDraft]) -> list[CaseDraft]:
@@ -131,9 +153,18 @@ def _ordered(found: Sequence[CaseDraft]) -> list[CaseDraft]:
 
 
 def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
-    if any(each not in _PLAIN_FORMATS for each in proposal.formats):
+    special = [each for each in proposal.formats if each not in _PLAIN_FORMATS]
+    if special:
+        note(f"{proposal.where}: has the format {special[0]}, which cases cannot hold")
         return False
     if proposal.size_bytes > MAX_CASE_BYTES:
+        note(f"{proposal.where}: has {proposal.size_bytes >> 20} MiB, cases at most {MAX_CASE_BYTES >> 20}")
+        return False
+    unset = [
+        each.name for each in definition.attributes if each.required and each.name not in proposal.attributes
+    ]
+    if unset:
+        note(f"{proposal.where}: does not say the attributes {unset}, which have no default")
         return False
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
     for column in range(columns):
@@ -144,13 +175,16 @@ def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
             for parameter, tensor in zip(definition.inputs, proposal.inputs, strict=True)
         ):
             return True
+    if columns:
+        given = ", ".join("none" if each is None else each.value for each in proposal.column)
+        note(f"{proposal.where}: its types ({given}) are in no column of the definition for this chip")
     return columns == 0
 
 
 def output_dtypes(definition: OperatorDef, proposal: CaseDraft) -> list[DType | None]:
     """Return the types of the outputs in the column of the definition that a proposal's inputs are in."""
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
-    for column in range(columns):
+    for column in range(max(columns, 1)):  # types that follow others are said by the case alone
         if all(
             tensor.dtype is None
             or not parameter.dtypes
@@ -372,7 +406,12 @@ def _json_case(case: dict[str, Any], definition: OperatorDef, where: str) -> Cas
         _json_tensor(by_name[each.name], each.name) if each.name in by_name else ProposedTensor(None, None)
         for each in definition.inputs
     )
-    attributes = {name: value for name, value in given.items() if not isinstance(value, (dict,))}
+    lists = {_plain(each.name) for each in definition.attributes if each.type.startswith("List")}
+    attributes = {
+        name: value[0] if isinstance(value, list) and value and _plain(name) not in lists else value
+        for name, value in given.items()
+        if not isinstance(value, dict)
+    }
     found = attributes_of(definition.attributes, attributes)
     unbound = [each for each in definition.attributes if each.required and each.name not in found]
     if len(unbound) == 1 and len(attributes) == 1:
@@ -419,7 +458,13 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
 def _recorded(
     definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str
 ) -> CaseDraft:
-    binding = bind(definition, arguments, function)
+    try:
+        binding = bind(definition, arguments, function, may_drop=True)
+    except OperatorFormatError:
+        if not function.startswith("aclnnInplace"):
+            raise
+        arguments = [*arguments, arguments[0]]  # the result, which replaces the first argument
+        binding = bind(definition, arguments, function, may_drop=True)
     values = {
         name: arguments[position].value
         for name, position in binding.attributes.items()
@@ -448,3 +493,64 @@ def _recorded_tensor(argument: CallArgument) -> ProposedTensor:
         argument.kind, DType.FLOAT32
     )
     return ProposedTensor(((len(values),),), dtype, values=tuple(values))
+
+
+# --- programs that are read ---
+
+
+def _from_graph_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterator[CaseDraft]:
+    for path in sorted((folder / "examples").glob("**/test_geir_*.cpp")):
+        where = path.relative_to(folder).as_posix()
+        if "arch35" in where:
+            continue
+        try:
+            yield _read_draft(graph_example(path), definition, where)
+        except (ValueError, OSError) as error:
+            note(f"{where}: {error}")
+
+
+def _from_tiling_tests(folder: Path, definition: OperatorDef, note: Note) -> Iterator[CaseDraft]:
+    for path in sorted((folder / "tests" / "ut" / "op_host").glob("**/test_*tiling*.cpp")):
+        where = path.relative_to(folder).as_posix()
+        if "arch35" in where:
+            continue
+        for draft in tiling_tests(path):
+            try:
+                yield _read_draft(draft, definition, where)
+            except ValueError as error:
+                note(f"{where}:{draft[3]}: {error}")
+
+
+def _read_draft(draft: Draft, definition: OperatorDef, where: str) -> CaseDraft:
+    """Return the case of tensors that are named, or in the order of the definition.
+
+    Raises:
+        ValueError: they do not fit the definition.
+    """
+    inputs, outputs, given, line = draft
+    return CaseDraft(
+        f"{where}:{line}",
+        _read_tensors(definition.inputs, inputs, "input"),
+        _read_tensors(definition.outputs, outputs, "output") if outputs else (),
+        attributes_of(definition.attributes, given),
+    )
+
+
+def _read_tensors(
+    parameters: Sequence[ParameterDef], rows: Sequence[tuple[str | None, Any, str]], what: str
+) -> tuple[ProposedTensor, ...]:
+    by_name: dict[str, list[tuple[Any, str]]] = {}
+    for place, (name, shape, kind) in enumerate(rows):
+        if name is None and place >= len(parameters) and not parameters[-1].dynamic:
+            raise ValueError(f"{len(rows)} {what}s, the definition has {len(parameters)}")
+        own = parameters[min(place, len(parameters) - 1)].name if name is None else name
+        by_name.setdefault(own, []).append((shape, kind))
+    unknown = sorted(set(by_name) - {each.name for each in parameters})
+    if unknown:
+        raise ValueError(f"{what}s {unknown} are not those of the definition")
+    chosen = [by_name.get(each.name) for each in parameters]
+    shapes = tuple(
+        None if own is None else tuple(shape for shape, _ in own) if parameter.dynamic else own[0][0]
+        for parameter, own in zip(parameters, chosen, strict=True)
+    )
+    return _tensors(parameters, shapes, tuple(own[0][1] if own else None for own in chosen), (), what)

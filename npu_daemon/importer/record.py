@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
 from ascend_gym.core.records import DType, Record
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.toml_file import reason_of
 from ascend_gym.core.wheel import compiler_folder, compiler_program
 from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
@@ -36,6 +38,7 @@ BUILD_TIMEOUT_S = 600.0
 RUN_TIMEOUT_S = 60.0
 _HEADER = Path(__file__).with_name("acl_recorder.h")
 _LIBRARY_FOLDER = "c++"  # in the cache: what the wheel's compiler keeps there
+_READ_FIRST_FOLDER = "precompiled"  # in the cache: the substitute's header as g++ has read it
 _OPTIONS = ("-std=c++17", "-O0", "-w")
 _GCC_OPTIONS = ("-fpermissive", "-fmax-errors=1", "-fno-diagnostics-show-caret")
 _CLANG_OPTIONS = (
@@ -237,6 +240,7 @@ class _Compiler(NamedTuple):
     options: tuple[str, ...]
     readable: tuple[Path, ...] = ()
     kept: Path | None = None
+    headers: tuple[Path, ...] = ()
 
 
 def _compiler() -> _Compiler:
@@ -246,10 +250,44 @@ def _compiler() -> _Compiler:
     """
     system = shutil.which("g++")
     if system is not None:
-        return _Compiler((system,), (*_OPTIONS, *_GCC_OPTIONS))
+        own = (*_OPTIONS, *_GCC_OPTIONS)
+        return _Compiler((system,), own, headers=_precompiled((system, *own)))
     kept = cache_root() / "examples" / _LIBRARY_FOLDER
-    options = (*_OPTIONS, *_CLANG_OPTIONS)
-    return _Compiler((compiler_program(), "c++"), options, (compiler_folder(),), kept)
+    return _Compiler((compiler_program(), "c++"), (*_OPTIONS, *_CLANG_OPTIONS), (compiler_folder(),), kept)
+
+
+def _precompiled(command: tuple[str, ...]) -> tuple[Path, ...]:
+    """Return the folder with the substitute's header as g++ has read it: most of the time of a program.
+
+    It is made once for each version of header and compiler; without it programs compile as well.
+    """
+    version = subprocess.run(
+        [command[0], "-dumpfullversion"], capture_output=True, check=False, timeout=RUN_TIMEOUT_S
+    ).stdout
+    key = digest_of("precompiled", command, version, _HEADER.read_bytes())
+    place = cache_root() / "examples" / _READ_FIRST_FOLDER / key[:16]
+    if place.is_dir():
+        return (place,)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=place.parent))
+    try:
+        header = scratch / f"{_HEADER.name}.gch"
+        done = subprocess.run(
+            [*command, "-x", "c++-header", str(_HEADER), "-o", str(header)],
+            capture_output=True,
+            check=False,
+            timeout=BUILD_TIMEOUT_S,
+        )
+        if done.returncode != 0:
+            return ()
+        try:
+            scratch.rename(place)
+        except OSError:
+            if not place.is_dir():  # otherwise another process was faster
+                raise
+        return (place,)
+    finally:
+        remove_tree(scratch)
 
 
 def _compile(source: str, scratch: Path, main_cpp: Path) -> Path:
@@ -261,13 +299,14 @@ def _compile(source: str, scratch: Path, main_cpp: Path) -> Path:
     done = run_confined(
         [
             *(*compiler.program, *compiler.options),
+            *(f"-I{each}" for each in compiler.headers),
             f"-I{_HEADER.parent}",
             f"-I{main_cpp.parent.resolve()}",
             *(f"{name}.cpp", "-o", name),
         ],
         cwd=folder,
         wall_s=BUILD_TIMEOUT_S,
-        readable=[_HEADER, main_cpp.parent.resolve(), *compiler.readable],
+        readable=[_HEADER, main_cpp.parent.resolve(), *compiler.headers, *compiler.readable],
         env={"ZIG_GLOBAL_CACHE_DIR": str(folder), "ZIG_LOCAL_CACHE_DIR": str(folder)},
     )
     (folder / f"{name}.cpp").unlink()

@@ -30,6 +30,7 @@ _MEMORY_BYTES = 6 * 2**30
 _FILE_BYTES = 256 * 2**20
 _SHOWN_ERRORS = 5
 _ERROR_LINE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 _MAIN = re.compile(r"\bint(?:32_t)?\s+main\s*\(")
 _UNRESOLVED = re.compile(r"undefined reference to .*|undefined symbol: .*")
 
@@ -45,6 +46,7 @@ class AscProgram:
         price_only: whether to skip the arithmetic of matrix multiplications, on which no price depends;
             outputs are then meaningless.
         confined: whether it may use nothing but its working folder, for programs of others.
+        include_dirs: further folders whose headers it includes, which may launch kernels too.
     """
 
     source: Path
@@ -52,11 +54,17 @@ class AscProgram:
     arguments: tuple[str, ...] = ()
     price_only: bool = False
     confined: bool = False
+    include_dirs: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:
         """Folder of the program's own files."""
         return self.source.resolve().parent
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Folders where its files are looked for: its own, then those of ``include_dirs``."""
+        return (self.folder, *(each.resolve() for each in self.include_dirs))
 
 
 @dataclass(frozen=True)
@@ -114,30 +122,41 @@ def _require_program(program: AscProgram, code: str) -> None:
 def _read_code(program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float) -> str | Failure:
     """Return the code of the program's own files after preprocessing."""
     source, text = str(program.source.resolve()), "program.ii"
-    command = program_text_command(CoreKind.VECTOR, source, text, [program.folder], program.defines)
+    command = program_text_command(CoreKind.VECTOR, source, text, program.folders, program.defines)
     failure = _call_compiler(command, folder, program, toolchain, timeout_s)
     if failure is not None:
         return failure
-    return code_of_files((folder / text).read_text(encoding="utf-8", errors="replace"), str(program.folder))
+    preprocessed = (folder / text).read_text(encoding="utf-8", errors="replace")
+    return code_of_files(preprocessed, [str(each) for each in program.folders])
 
 
 def own_files(program: AscProgram) -> list[Path]:
-    """Return the source files of the program's folder."""
-    found = (path for path in program.folder.rglob("*") if path.suffix in SOURCE_SUFFIXES)
-    return sorted(path for path in found if path.is_file())
+    """Return the source files of the program's folders."""
+    found = (path for each in program.folders for path in each.rglob("*") if path.suffix in SOURCE_SUFFIXES)
+    return sorted({path for path in found if path.is_file()})
 
 
 def _own_texts(program: AscProgram) -> dict[Path, str]:
-    """Return the texts of the main file and of all files beside it that it includes, also indirectly."""
-    by_name = {path.name: path for path in own_files(program)}
+    """Return the texts of the main file and of all files of its folders that it includes, also indirectly."""
+    by_name = {path.name: path for path in own_files(program) if path.is_relative_to(program.folder)}
     texts: dict[Path, str] = {}
     waiting = [program.source.resolve()]
     while waiting:
         path = waiting.pop()
         texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
-        included = re.findall(r'^\s*#\s*include\s*"(?:[^"]*/)?([^"/]+)"', texts[path], re.MULTILINE)
-        waiting += [by_name[name] for name in included if name in by_name and by_name[name] not in texts]
+        for name in _INCLUDE.findall(texts[path]):
+            places = [path.parent / name, *(each / name for each in program.folders)]
+            beside = by_name.get(Path(name).name)
+            found = next((each.resolve() for each in places if each.is_file()), beside)
+            if found is not None and found not in texts and _relative(program, found) is not None:
+                waiting.append(found)
     return texts
+
+
+def _relative(program: AscProgram, path: Path) -> Path | None:
+    """Return the path of a file in the innermost folder of the program that it lies in."""
+    inside = [path.relative_to(each) for each in program.folders if path.is_relative_to(each)]
+    return min(inside, key=lambda each: len(each.parts), default=None)
 
 
 def _unit(program: AscProgram) -> str:
@@ -152,14 +171,18 @@ def _write_rewritten(
 
     Files without launches are included from their original place.
     """
+    launches = 0
     for path, text in texts.items():
         main = path == program.source.resolve()
-        if not main and not has_launches(text):
+        relative = _relative(program, path)
+        if relative is None or (not main and not has_launches(text)):
             continue
-        relative = path.relative_to(program.folder)
         target = folder / (_unit(program) if main else relative)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f'#line 1 "{relative}"\n{with_launch_calls(text, types)}', encoding="utf-8")
+        target.write_text(
+            f'#line 1 "{relative}"\n{with_launch_calls(text, types, launches)}', encoding="utf-8"
+        )
+        launches += text.count("<<<")
 
 
 def _compile(
@@ -201,7 +224,7 @@ def _front_end_command(
         toolchain.program_header(kind, marked=not optimised),
         _unit(program),
         bitcode.name,
-        [program.folder],
+        [Path(), *program.folders],  # rewritten files first
         program.defines,
         optimised=optimised,
     )
@@ -264,7 +287,7 @@ def _call_compiler(
         toolchain: compiler.
         timeout_s: wall seconds.
     """
-    reads = (*toolchain.compiler_reads, program.folder)
+    reads = (*toolchain.compiler_reads, *program.folders)
     reach = Reach(reads, starts_programs=True, programs=toolchain.compiler_programs)
     outcome = run_limited(command, cwd=folder, limits=_limits(timeout_s), reach=reach)
     if outcome.timed_out:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.core.cpp_text import code_only, without_comments
@@ -44,13 +44,13 @@ def has_launches(text: str) -> bool:
     return "<<<" in code_only(text)
 
 
-def code_of_files(preprocessed: str, folder: str) -> str:
-    """Return the lines of preprocessed text that come from files below ``folder``."""
+def code_of_files(preprocessed: str, folders: Sequence[str]) -> str:
+    """Return the lines of preprocessed text that come from files below one of ``folders``."""
     kept, own = [], False
     for line in preprocessed.splitlines(keepends=True):
         marker = _LINE_MARKER.match(line)
         if marker:
-            own = marker[1].startswith(f"{folder}/")
+            own = any(marker[1].startswith(f"{folder}/") for folder in folders)
         elif own:
             kept.append(line)
     return "".join(kept)
@@ -77,18 +77,19 @@ def kernel_types(texts: Iterable[str]) -> dict[str, TaskType]:
     return types
 
 
-def with_launch_calls(text: str, types: Mapping[str, TaskType]) -> str:
+def with_launch_calls(text: str, types: Mapping[str, TaskType], first: int = 0) -> str:
     """Return the text with each launch as a call of ``asim::launch_kernel``; line numbers are preserved.
 
     Args:
         text: source with launches.
         types: kinds of cores that kernels declare; the others use the program's expected type.
+        first: number of the first launch, different in each file of a program.
 
     Raises:
         MisuseError: brackets of a launch do not match, or it has no callee or no block dim.
     """
     parts, done = [], 0
-    for number, launch in enumerate(_launches(text, code_only(text))):
+    for number, launch in enumerate(_launches(text, code_only(text)), start=first):
         call = _call(number, launch, types)
         lost_lines = text.count("\n", launch.start, launch.end) - call.count("\n")
         parts += [text[done : launch.start], call, "\n" * lost_lines]

@@ -36,6 +36,12 @@ _PROTOTYPE = re.compile(
     r"(?:inline|__aicore__|static|constexpr|void|bool|T|int\w*|size_t)\s[^;(){}=]*?(\w+)\s*\("
 )
 
+_CONVERSION = re.compile(r"\boperator\s+\w+\s*\(")  # of a class to a type: no call
+
+_ELEMENT = re.compile(r"(?<![\w])(?:u?int(?:8|16|32|64)_t|half|float|bfloat16_t)(?!\w)")
+_CAST_ROW = re.compile(r"^\| (\w+) \| (\w+) \| ([^|]*(?:CAST_|SetDeqScale)[^|]*) \|$", re.MULTILINE)
+_MODE = re.compile(r"CAST_\w+")
+
 
 class Sentence(NamedTuple):
     """A sentence of constraint: its page below ``docs/zh/api``, digest, kind, and text."""
@@ -97,7 +103,18 @@ def sentences(page: str, text: str) -> Iterator[Sentence]:
 def names(text: str) -> set[str]:
     """Return the functions that the prototypes of one page declare."""
     blocks = re.findall(r"```\w*\n(.*?)```", section(text, "函数原型"), re.DOTALL)
-    return {name for block in blocks for name in _PROTOTYPE.findall(block)}
+    return {name for block in blocks for name in _PROTOTYPE.findall(_CONVERSION.sub("", block))}
+
+
+def element_types(text: str) -> frozenset[str]:
+    """Return the element types that the page of an element-wise call names in its part about types."""
+    return frozenset(_ELEMENT.findall(section(text, "数据类型")))
+
+
+def cast_rows(text: str) -> dict[tuple[str, str], frozenset[str]]:
+    """Return the rounding modes of each pair of source and result type in the table of Cast's page."""
+    rows = _CAST_ROW.findall(text)
+    return {(source, result): frozenset(_MODE.findall(modes)) for source, result, modes in rows}
 
 
 def section(text: str, title: str) -> str:

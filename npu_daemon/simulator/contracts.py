@@ -47,20 +47,29 @@ HOW = {
     "no such parameter": "the call has no parameter that could ask for it",
     "always so": "holds on this chip whatever the kernel does",
     "advice": "advice, or what the library takes for itself",
+    "unknown form": "a form of the call that ends as build_error or unsupported",
     "": "not looked into",
 }
 _FAMILIES = ("HCCL通信类", "卷积计算", "CPU孪生调试")  # not simulated, and not counted among names
-_PARTLY = frozenset(  # some of their documented forms end as `unsupported`
+_PARTLY = frozenset(  # some of their documented forms end as `unsupported`, or do not compile
     {
         *("Transpose", "ConfusionTranspose", "Mmad", "LoadData", "Fixpipe", "IBSet", "IBWait"),
         *("NotifyNextBlock", "WaitPreBlock", "InitDetermineComputeWorkspace"),
-        *("IterateBatch", "SetTensorA", "SetTensorB"),
+        *("IterateBatch", "SetTensorA", "SetTensorB", "SoftmaxFlash", "AscendAntiQuant", "TensorTrait"),
+        *("SetSaturationFlag", "SetCtrlSpr"),
     }
 )
+_ABSENT = {  # on Atlas A2, though the pages leave their prototypes in
+    "GetBroadcastTilingInfo": "its page has it for Ascend 950 alone, in a note above the prototype",
+}
+_ON_A_CPU = re.compile("只限于CPU调试|只在CPU调试场景")  # pages of calls that do nothing on a device
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _INCLUDE = Path(__file__).with_name("include") / "asim"
 _INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), \w+, \w+, (\w+)\)$", re.MULTILINE)
-_ELEMENTWISE = re.compile(r"^ELEMENTWISE\((\w+), ", re.MULTILINE)
+_ELEMENTWISE = re.compile(r"^ELEMENTWISE\((\w+), \w+, \w+, (\w+), ", re.MULTILINE)
+_TYPE_LIST = re.compile(r"^using (\w+) = TypeList<([^>]*)>;", re.MULTILINE)
+_CAST_LIST = re.compile(r"^using (\w+)Casts = TypeList<([^;]*)>;", re.MULTILINE)
+_CAST_PAIR = re.compile(r"CastPair<(\w+), (\w+)>")
 _CONTRACT = re.compile(r'^CONTRACT\((\w+), "([^"]+)", (\w+), "([^"]+)"\)$', re.MULTILINE)
 _RANGE = re.compile(r'^RANGE\((\w+), "([^"]+)", "([^"]+)", (\d+), (\d+), (\d+), "([^"]+)"\)$', re.MULTILINE)
 
@@ -111,7 +120,28 @@ def instruction_overlaps() -> list[OverlapRow]:
     """Return the rows of instructions."""
     text = _text("trace/instructions.def")
     plain = [OverlapRow(name, name, rule) for name, rule in _INSTRUCTION.findall(text)]
-    return [*plain, *(OverlapRow(name, name, "Same") for name in _ELEMENTWISE.findall(text))]
+    return [*plain, *(OverlapRow(name, name, "Same") for name, _ in _ELEMENTWISE.findall(text))]
+
+
+def element_types() -> dict[str, frozenset[str]]:
+    """Return the element types of each element-wise instruction."""
+    lists = {
+        name: frozenset(each.strip() for each in types.split(","))
+        for name, types in _TYPE_LIST.findall(_text("semantics/vector.h"))
+    }
+    return {name: lists[types] for name, types in _ELEMENTWISE.findall(_text("trace/instructions.def"))}
+
+
+def cast_modes() -> dict[tuple[str, str], str]:
+    """Return how each pair of source and result type of Cast is rounded.
+
+    "Exact" takes CAST_NONE alone, "Rounding" all others but CAST_ODD, "RoundingOrNone" both, "Scaled" any.
+    """
+    return {
+        (source, result): how
+        for how, pairs in _CAST_LIST.findall(_text("semantics/cast.h"))
+        for result, source in _CAST_PAIR.findall(pairs)
+    }
 
 
 def _text(path: str) -> str:
@@ -154,7 +184,7 @@ def report(checkout: Path) -> tuple[Counter[str], list[str], dict[str, str]]:
 
     Returns:
         Sentences by state ("new" where there is no decision), a line for each that is open or new, and for
-        each name "known", "partly" or "not".
+        each name "known", "partly", "not", or "absent" from this chip.
     """
     decided = {(each.page, each.digest): each for each in decisions()}
     words, states, lines, found = known_words(), Counter[str](), [], dict[str, str]()
@@ -165,9 +195,10 @@ def report(checkout: Path) -> tuple[Counter[str], list[str], dict[str, str]]:
             states[state] += 1
             if state in ("open", "new"):
                 lines.append(f"{state}\t{sentence.kind}\t{page}\t{sentence.text}")
-        if not any(family in page for family in _FAMILIES):
+        if not any(family in page for family in _FAMILIES) and _ON_A_CPU.search(text) is None:
             for name in names(text):
-                found[name] = "not" if name not in words else "partly" if name in _PARTLY else "known"
+                unknown = "absent" if name in _ABSENT else "not"
+                found[name] = unknown if name not in words else "partly" if name in _PARTLY else "known"
     return states, lines, found
 
 

@@ -56,7 +56,7 @@ _STANDARD = re.compile(
     r"|19basic_[io]stringstream|18basic_stringstream|9basic_ios|8ios_base|6locale(?!C[12]E(?:PK|RK))|5ctypeIc|7codecvtI"
     r"|7num_[pg]et|8numpunctIc|14__num_put|14__num_get|5__num|4cout|4cerr|4clog"
     r"|14__shared_count|19__shared_weak_count|17bad_function_call|20bad_optional_access|18bad_variant_access"
-    r"|12bad_any_cast|12bad_weak_ptr|12__next_prime|9to_string|4sto[a-z]{1,3}|6__sort|13__hash_memory|8to_chars"
+    r"|12bad_any_cast|12bad_weak_ptr|12__next_prime|9to_string|[4-6]sto[a-z]{1,3}|6__sort|13__hash_memory|8to_chars"
     r"|10from_chars|22__libcpp_verbose_abort|plI)"
 )
 _RUNTIME = re.compile(r"__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dynamic_cast")

@@ -12,7 +12,7 @@ from pathlib import Path
 from ascend_gym.core.cpp_text import code_only
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import MeasureProtocol, Phase, SourceFile, Sources
+from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import ResourceLimits, wall_limit_s
 from npu_daemon.simulator.build_flags import refused_flags
@@ -40,6 +40,7 @@ _GM_ARRAY = re.compile(
     r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^][\n]+)\]"
 )
 _INCLUDES_MATMUL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*matmul', re.MULTILINE)
+_VIRTUAL = re.compile(r"\bvirtual\b")
 _WORD = re.compile(r"(?<![{\w])[A-Za-z_]\w*(?=[^\"\w])")
 _ENTRY_POINTS = """\
 extern "C" void asim_kernel_entry(uint8_t *const *arguments, uint32_t count) {
@@ -226,6 +227,9 @@ def build_kernel(
         return _build_error(
             f"{taken}: names that begin with {_OWN_PREFIX} are those of the build: choose another"
         )
+    virtual = _virtual_word(sources)
+    if virtual is not None:
+        return Failure(Status.BUILD_ERROR, (virtual,))
     sources = _readable(sources)
     entry = entry_of(sources, preferred_entry)
     if entry is None:
@@ -238,6 +242,17 @@ def build_kernel(
     _write_sources(sources, prelude, wrapper, work_dir)
     failed = _build_libraries(sources, work_dir, toolchain, protocol, variant)
     return without_kernel(failed) if failed is not None and entry.types is not None else failed
+
+
+def _virtual_word(sources: Sources) -> Diagnostic | None:
+    """Return where a kernel declares something virtual: optimisation may leave no trace of it."""
+    for file in sources.files:
+        found = _VIRTUAL.search(code_only(file.text)) if _VIRTUAL.search(file.text) else None
+        if found is not None:
+            message = "kernels have no virtual functions and no virtual inheritance: use templates"
+            line = file.text.count("\n", 0, found.start()) + 1
+            return Diagnostic(phase=Phase.BUILD_KERNEL, message=message, file=file.path, line=line)
+    return None
 
 
 def _build_libraries(

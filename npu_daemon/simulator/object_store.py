@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.wheel import compiler_folder
-from npu_daemon.own_files import file_digest, flush
+from npu_daemon.own_files import file_digest
 from npu_daemon.simulator.compiler import call_tool, clang, compiler_version
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -151,7 +151,6 @@ class ObjectStore:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="compiling-") as scratch:
             output = Path(scratch) / name
             call_tool([*command, "-o", str(output)])
-            flush(output)
             if self._is_whole(key):
                 return
             told = Path(scratch) / f"{name}{DIGEST_SUFFIX}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ascend_gym.core.cpp_text import without_comments
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.records import Candidate, Case, CoreTimes, MeasureProtocol, Profile
+from ascend_gym.core.records import Candidate, Case, CoreTimes, MeasureProtocol, Profile, ScalarTimes
 from npu_daemon.simulator.chips import Chip
 
 _AIV_PIPES = ("vec", "scalar", "mte2", "mte3")
@@ -59,7 +59,26 @@ def core_times_of(price: dict[str, Any], chip: Chip) -> CoreTimes:
         slowest_us=slowest_cycles / chip.clock_hz * 1e6,
         wait_ratios=waits,
         bank_conflict_ratios=_bank_conflict_ratios(price),
+        scalar=_scalar_times(price["cores"], chip),
     )
+
+
+def _scalar_times(cores: list[dict[str, Any]], chip: Chip) -> dict[str, ScalarTimes]:
+    """Return what the scalar units did, by kind of core; nothing where the price does not tell."""
+    told: dict[str, ScalarTimes] = {}
+    for kind in ("aiv", "aic"):
+        works = [core["scalar_work"] for core in cores if core["kind"] == kind and "scalar_work" in core]
+        if not works:
+            continue
+        of_kind = [core for core in cores if core["kind"] == kind]
+        waited_us = _mean_us(of_kind, "total_cycles", chip) - _mean_us(of_kind, "scalar_cycles", chip)
+        parts = ("fetch", "code", "queue", "access", "issue", "order")
+        told[kind] = ScalarTimes(
+            fetched_instructions=round(sum(each["fetched_instructions"] for each in works) / len(works)),
+            wait_us=round(max(0.0, waited_us), 4),
+            **{f"{part}_us": round(_mean_us(works, f"{part}_cycles", chip), 4) for part in parts},
+        )
+    return told
 
 
 def _bank_conflict_ratios(price: dict[str, Any]) -> dict[str, float]:

@@ -149,7 +149,7 @@ def _stalls(kind: str, events: Sequence[_Event], flag_cycles: float) -> list[Sta
     """Return the longest waits of a core, summed up by pipe and line."""
     total = max((event.end for event in events), default=0.0)
     begun = min((event.start for event in events), default=0.0)
-    waited: dict[tuple[str, str], float] = defaultdict(float)
+    waits: dict[tuple[str, str], list[float]] = defaultdict(list)  # one after the other
     causes: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     last_end: dict[str, float] = {}
     for event in events:
@@ -157,20 +157,31 @@ def _stalls(kind: str, events: Sequence[_Event], flag_cycles: float) -> list[Sta
             since = last_end.get(event.pipe, begun)
             key = (event.pipe, event.told)
             if event.start - since > flag_cycles:
-                waited[key] += event.start - since
+                waits[key].append(event.start - since)
                 causes[key][_cause(event, since, events, flag_cycles)] += event.start - since
             last_end[event.pipe] = event.end
-    longest_first = sorted(waited.items(), key=lambda item: -item[1])
-    telling = [(key, cycles) for key, cycles in longest_first if cycles >= _TELLING_SHARE * total]
+    longest_first = sorted(waits.items(), key=lambda item: -sum(item[1]))
+    telling = [(key, each) for key, each in longest_first if sum(each) >= _TELLING_SHARE * total]
     return [
         Stall(
             pipe=f"{kind}_{_PIPES[pipe]}",
             at=told,
             waits_for=max(causes[pipe, told].items(), key=lambda item: item[1])[0],
-            wait_ratio=round(cycles / total, 4),
+            wait_ratio=round(sum(cycles) / total, 4),
+            times=len(cycles),
+            first_ratio=round(cycles[0] / total, 4),
+            by_cause=_shares(causes[pipe, told], total),
         )
         for (pipe, told), cycles in telling[:_SHOWN]
     ]
+
+
+def _shares(causes: Mapping[str, float], total: float) -> dict[str, float]:
+    """Return the share of time by cause, the largest first; nothing where there is a single one."""
+    if len(causes) < 2:
+        return {}
+    ordered = sorted(causes.items(), key=lambda item: -item[1])
+    return {cause: round(cycles / total, 4) for cause, cycles in ordered}
 
 
 def _cause(event: _Event, since: float, events: Sequence[_Event], flag_cycles: float) -> str:

@@ -65,11 +65,13 @@ class Toolchain:
 
     Attributes:
         folder: holds everything below.
-        digest: identity of compiler, flags and simulator sources.
+        digest: identity of compiler, flags and simulator sources, on which builds depend.
+        release: the same without the flags for this host's processor, on which results do not depend.
     """
 
     folder: Path
     digest: str
+    release: str
 
     @property
     def run_program(self) -> Path:
@@ -151,9 +153,9 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
     Raises:
         InfrastructureError: the compiler is missing or the simulator does not compile.
     """
-    digest, folder = _digest_and_folder(cache_dir)
-    _obtain_in(folder, object_store(cache_dir), announce)
-    return Toolchain(folder, digest)
+    toolchain = _located(cache_dir)
+    _obtain_in(toolchain.folder, object_store(cache_dir), announce)
+    return toolchain
 
 
 def _obtain_in(folder: Path, store: ObjectStore, announce: Callable[[str], None]) -> None:
@@ -178,7 +180,7 @@ def toolchain_state(cache_dir: Path) -> str:
     Raises:
         InfrastructureError: the compiler is missing.
     """
-    _, folder = _digest_and_folder(cache_dir)
+    folder = _located(cache_dir).folder
     problem = OWN_FILES.problem(folder)
     if problem is None:
         return "built"
@@ -187,13 +189,14 @@ def toolchain_state(cache_dir: Path) -> str:
     return f"not built yet: the first evaluation does that ({_build_time(object_store(cache_dir))})"
 
 
-def _digest_and_folder(cache_dir: Path) -> tuple[str, Path]:
-    """Return the identity of a toolchain, and where it lies or is to lie."""
+def _located(cache_dir: Path) -> Toolchain:
+    """Return the toolchain of this host and these sources, whether or not it is built yet."""
     sources = digest_of_tree(_SIMULATOR, ("**/*.py", "include/**/*", "src/**/*"))
+    release = digest_of("release", compiler_version(), sources)
     digest = digest_of("toolchain", compiler_version(), cpu_flags(), sources)
     # Precompiled headers name the headers in them by their paths.
     place = digest_of("place", digest, str(_SIMULATOR), str(compiler_folder()))
-    return digest, (cache_dir / "toolchain").resolve() / place[:32]
+    return Toolchain((cache_dir / "toolchain").resolve() / place[:32], digest, release)
 
 
 def _build_time(store: ObjectStore) -> str:

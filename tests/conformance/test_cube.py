@@ -158,8 +158,10 @@ def patches(
     ("filter_", "stride", "dilation", "pads"),
     [((1, 1), 1, 1, (0, 0, 0, 0)), ((3, 2), 1, 1, (1, 0, 1, 1)), ((2, 2), 2, 2, (1, 1, 0, 1))],
 )
+@pytest.mark.parametrize("packed", [False, True])
 def test_the_matrix_of_a_convolution_is_loaded(
     machine: Machine,
+    packed: bool,
     dtype: str,
     kind: str,
     filter_: tuple[int, int],
@@ -175,7 +177,7 @@ def test_the_matrix_of_a_convolution_is_loaded(
     rows, first_row, columns, first_column = SIDE, min(SIDE, len(matrix) - SIDE), 2 * SIDE, 0
     part = matrix[first_row : first_row + rows, first_column : first_column + columns]
     shape = (height, width, blocks * lanes, columns, rows, first_column, first_row, stride, *filter_)
-    machine.call(f"load3d {dtype}", kind == "right", *shape, dilation, *pads, kind == "transposed")
+    machine.call(f"load3d {dtype}", kind == "right", *shape, dilation, *pads, kind == "transposed", packed)
     layouts = {"left": (L0A, left_fractals(part)), "right": (L0B, right_fractals(part))}
     offset, expected = layouts.get(kind, (L0A, left_fractals(part.T.copy())))
     assert np.array_equal(machine.view(offset, dtype, expected.size), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -27,7 +28,7 @@ from daemon_processes import (
 from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator, connect
-from ascend_gym.core.codec import WIRE_VERSION, Kind, WireMessage, decode, encode
+from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, WIRE_VERSION, Kind, WireMessage, decode, encode
 from ascend_gym.core.config import ENV_DAEMON
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.records import Diagnostic, EvalResult, MeasureProtocol, OpSpec, PhaseSeconds
@@ -352,6 +353,33 @@ def test_nonsense_on_the_wire_is_refused_and_harmless(daemon: LocalDaemon, evalu
         assert answer.kind is Kind.REFUSED
         assert isinstance(answer.payload, Diagnostic)
     assert evaluator.describe().backend == "fake"
+
+
+def test_others_are_served_while_a_client_sends_the_longest_nonsense(
+    daemon: LocalDaemon, evaluator: ZmqEvaluator, spec: OpSpec
+) -> None:
+    """Their evaluation ends before what was sent before it has been refused: turns are short, and fair."""
+    header, _ = encode(WireMessage(Kind.CANCEL, "hostile"))
+    header = header.replace(Kind.CANCEL.value, Kind.SUBMIT.value, 1)
+    shapes = (b'{"op_id":"', b"[", b'{"case_ids":["'), (b"\xc3\xa9", b'\\"', b'"k":1,', b"x")
+    payloads = [
+        (before + unit * (MAX_PAYLOAD_BYTES // len(unit)))[:MAX_PAYLOAD_BYTES]
+        for before, unit in itertools.product(*shapes)
+    ]
+    with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
+        dealer.setsockopt(zmq.LINGER, 0)
+        dealer.connect(daemon.address)
+        for payload in payloads:
+            dealer.send_multipart([header, payload], copy=False)
+        assert dealer.poll(int(1000 * DEADLINE_S))
+        assert evaluate(evaluator, make_request(spec)).status is Status.OK
+        refused = 0
+        while dealer.poll(0):
+            answer = decode(dealer.recv_multipart())
+            assert isinstance(answer, WireMessage)
+            assert answer.kind is Kind.REFUSED
+            refused += 1
+        assert 0 < refused < len(payloads)
 
 
 def test_an_oversized_request_is_answered_by_the_client(evaluator: ZmqEvaluator, spec: OpSpec) -> None:

@@ -11,13 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import (
+    Charge,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+    failed_result,
+)
 from ascend_gym.core.status import Status
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 from npu_daemon import service as service_module
 from npu_daemon.backends.simulator import SimulatorBackend
-from npu_daemon.cache_check import verify_cache
+from npu_daemon.cache_check import false_verdicts, verify_cache
 from npu_daemon.cache_folder import RESULTS_NAME
 from npu_daemon.in_process import InProcessEvaluator
 from npu_daemon.own_files import MANIFEST_NAME, OWN_FILES
@@ -183,15 +192,77 @@ def test_what_damage_once_made_of_results_is_found_and_voided(host: Host) -> Non
     store = SqliteResultStore(host.cache / RESULTS_NAME)
     store.put(key, EvalResult.model_validate(blamed))
     assert host.evaluate(warm=True, use_cache=True).status is Status.TILING_ERROR
+    assert false_verdicts(host.cache) == 1
     found = verify_cache(host.cache)
     assert (found.damaged, found.voided) == ({}, 1)
+    assert false_verdicts(host.cache) == 0
     assert host.evaluate(warm=True, use_cache=True).status is Status.OK
-    flip(host.one("builds/kernel/*/*/kernel.so"))
+    kernel = host.one("builds/kernel/*/*/kernel.so")
+    whole = kernel.read_bytes()
+    empty(kernel)
+    assert false_verdicts(host.cache) == 1
+    kernel.write_bytes(whole)
+    flip(kernel)
     found = verify_cache(host.cache)
     assert [Path(name).parts[:2] for name in found.damaged] == [("builds", "kernel")]
     assert found.voided == 1
     assert verify_cache(host.cache).voided == 0
     store.close()
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_disk_that_is_full_for_a_while_is_no_candidate_s_fault(
+    host: Host, monkeypatch: pytest.MonkeyPatch, lasting: bool
+) -> None:
+    tries: list[EvalResult] = []
+    evaluate = service_module.evaluate
+
+    def without_room(request: EvalRequest, *arguments: object, **named: object) -> EvalResult:
+        if tries and not lasting:
+            return evaluate(request, *arguments, **named)  # type: ignore[arg-type]
+        told = Diagnostic(phase=Phase.BUILD_KERNEL, message="error: unable to write: No space left on device")
+        tries.append(failed_result(request, Status.BUILD_ERROR, told))
+        return tries[-1]
+
+    monkeypatch.setattr(service_module, "evaluate", without_room)
+    if lasting:
+        monkeypatch.setattr(service_module, "_FULL_BELOW_BYTES", 1 << 62)
+    result = host.evaluate()
+    assert len(tries) == (3 if lasting else 1)
+    expected = (Status.INFRA_ERROR, 0) if lasting else (Status.OK, 1)
+    assert (result.status, result.charge.evaluations) == expected
+
+
+@pytest.mark.parametrize(
+    "told", ["the compiler ended with signal 9", "clang: unable to execute command: Killed"]
+)
+def test_a_compiler_that_somebody_kills_is_no_candidate_s_fault(
+    host: Host, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    evaluate, tries = service_module.evaluate, []
+
+    def killed_once(request: EvalRequest, *arguments: object, **named: object) -> EvalResult:
+        tries.append(request)
+        if len(tries) > 1:
+            return evaluate(request, *arguments, **named)  # type: ignore[arg-type]
+        return failed_result(request, Status.BUILD_ERROR, Diagnostic(phase=Phase.BUILD_KERNEL, message=told))
+
+    monkeypatch.setattr(service_module, "evaluate", killed_once)
+    result = host.evaluate()
+    assert (len(tries), result.status, result.charge.evaluations) == (2, Status.OK, 1)
+
+
+def test_a_candidate_that_only_says_that_the_disk_is_full_is_blamed_and_charged(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untrue(request: EvalRequest, *arguments: object, **named: object) -> EvalResult:
+        told = Diagnostic(phase=Phase.RUN_TILING, message="No space left on device")
+        charge = Charge(evaluations=1)
+        return failed_result(request, Status.TILING_ERROR, told).model_copy(update={"charge": charge})
+
+    monkeypatch.setattr(service_module, "evaluate", untrue)
+    result = host.evaluate()
+    assert (result.status, result.charge.evaluations) == (Status.TILING_ERROR, 1)
 
 
 @pytest.mark.slow

@@ -81,6 +81,44 @@ def test_a_queue_may_begin_in_global_memory(bench: Workbench) -> None:
     assert bench.latency_us(kernel={QUEUE: begins}) == bench.latency_us()
 
 
+def test_watched_memory_ends_the_run(bench: Workbench) -> None:
+    begin = "AscendC::CheckLocalMemoryIAParam watch; watch.isVectorWrite = true; watch.isEnable = true; "
+    begin += "watch.endAddr = 65535; AscendC::CheckLocalMemoryIA(watch); "
+    result = bench.evaluate(bench.edited(kernel={INIT: begin + INIT}))
+    assert result.status is Status.RUNTIME_FAULT
+    assert "which CheckLocalMemoryIA watches" in str(result.all_diagnostics[0])
+
+
+UNKNOWN_TO_DEVICES = {
+    "virtual functions": ("struct V { __aicore__ virtual int f() { return 1; } };\n", "V v; (void)v.f();"),
+    "std::sort of": (
+        "#include <algorithm>\n",
+        "int s[4] = {3, 2, 1, int(offset)}; std::sort(s, s + 4); yGm.SetValue(0, (T)(float)s[0]);",
+    ),
+    "std::vector of": (
+        "#include <vector>\n",
+        "std::vector<int> v; v.push_back(int(offset)); yGm.SetValue(0, (T)(float)v[0]);",
+    ),
+    "calls itself": (
+        "__aicore__ inline int sum(int n) { return n < 2 ? 1 : n * sum(n - 1) + sum(n - 2); }\n",
+        "yGm.SetValue(0, (T)(float)sum(int(offset)));",
+    ),
+    "kernels have no C library: use sqrt": (
+        "#include <cmath>\n",
+        "yGm.SetValue(0, (T)sqrtf((float)int(offset)));",
+    ),
+}
+
+
+@pytest.mark.parametrize("message", UNKNOWN_TO_DEVICES)
+def test_what_the_language_of_devices_has_not(bench: Workbench, message: str) -> None:
+    before, statement = UNKNOWN_TO_DEVICES[message]
+    edits = {"template <typename T>": before + "template <typename T>", NEXT_TILE: statement + NEXT_TILE}
+    result = bench.evaluate(bench.edited(kernel=edits))
+    assert result.status is Status.BUILD_ERROR
+    assert message in str(result.all_diagnostics[0])
+
+
 def test_pools_share_their_memory_from_stage_to_stage(bench: Workbench) -> None:
     bench.latency_us(kernel=POOLS | {NEXT_TILE: SWITCH.format("first.Reset();")})
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import FakeEvaluator, make_spec
 from openai_faults import COMPLETION_TOKENS, FAULTS, PROMPT_TOKENS, answer_text, faulty_server, log_of
 
-from ascend_gym.core.errors import ModelError
+from ascend_gym.core.errors import ModelError, ModelRefusedError
 from ascend_gym.core.protocols import Message
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
@@ -37,6 +37,7 @@ UNUSABLE = ("used_up", "no_usage", "large", "echo_key")  # asked for once more
 ANSWERS = ("fine", "slow", *REFUSALS, *UNUSABLE)
 FAR_S = 1800.0  # no machine is so busy that a refused connection takes a tenth of it
 GIVEN_UP = ("drip", "header_drip", "echo_key_error", "redirect")
+REFUSED_FOR_GOOD = {"wrong_model": "model", "wrong_key": "key", "no_quota": "quota", "no_money": "quota"}
 
 
 def _endpoint(base_url, **limits):
@@ -51,7 +52,15 @@ def _complete(endpoint, deadline_s=60.0):
 
 
 def test_every_fault_is_sorted():
-    assert sorted((*RETRIED, *ANSWERS, *GIVEN_UP)) == sorted(FAULTS)
+    assert sorted((*RETRIED, *ANSWERS, *GIVEN_UP, *REFUSED_FOR_GOOD)) == sorted(FAULTS)
+
+
+@pytest.mark.parametrize(("fault", "kind"), REFUSED_FOR_GOOD.items())
+def test_what_will_not_pass_is_refused_at_once_by_its_kind(fault, kind):
+    with faulty_server(fault) as base_url:
+        with pytest.raises(ModelRefusedError) as refused:
+            _complete(_endpoint(base_url))
+        assert (refused.value.kind, len(log_of(base_url))) == (kind, 1)
 
 
 def test_what_may_pass_is_asked_again():

@@ -52,12 +52,31 @@ def test_each_pipe_waits_at_the_line_that_needs_another_one(simulator, tmp_path)
     assert longest["aiv_vec", first_product].waits_for == second_copy
     assert all(0 < each.wait_ratio <= 1 for each in result.cases[0].stalls)
     ratio = longest["aiv_vec", first_product].wait_ratio
-    told = f"aiv_vec {ratio:.1%} before {first_product}, after {second_copy}"
-    assert _without_quotes(told) in _without_quotes(describe_result(result))
+    told = _without_quotes(describe_result(result))
+    before, after = map(_without_quotes, (first_product, second_copy))
+    assert re.search(rf"aiv_vec {ratio:.1%}[^;]* before {re.escape(before)}, after {re.escape(after)}", told)
     profiler = Profiler(simulator, "910B2", tmp_path, max_events=None, timeout_s=60.0)
     launch = profiler.profile_operator(spec, spec.baseline, spec.cases[0], tmp_path)
     assert launch.stalls == result.cases[0].stalls
     assert launch.timeline is None
+
+
+def test_scalar_time_is_split_into_what_it_went_into(simulator, tmp_path):
+    """The parts and the waiting add up to the time of the cores, but for the start of blocks."""
+    _, result = _evaluated(simulator, tmp_path, "power")
+    for case in result.cases:
+        assert case.profile is not None
+        assert case.cores is not None
+        times = case.cores.scalar["aiv"]
+        assert times.fetched_instructions > 0
+        assert times.fetch_us > times.code_us > 0
+        busy_us = sum(
+            (times.fetch_us, times.code_us, times.queue_us, times.access_us, times.issue_us, times.order_us)
+        )
+        assert 0.5 * case.profile.aiv_scalar_time < busy_us <= 1.001 * case.profile.aiv_scalar_time
+        assert busy_us + times.wait_us <= 1.001 * case.profile.aiv_time
+        assert all(each.first_ratio <= each.wait_ratio and each.times > 0 for each in case.stalls)
+    assert "scalar unit of vector cores, us (first-run code: machine instructions" in describe_result(result)
 
 
 def test_cube_and_vector_cores_are_told_apart(simulator, tmp_path):

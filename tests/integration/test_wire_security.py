@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import stat
@@ -15,7 +16,7 @@ import zmq
 from ascend_gym.client.daemon_link import DaemonLink
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, Kind, WireMessage, encode
 from ascend_gym.core.config import ENV_KEYS
-from ascend_gym.core.curve_keys import generate_keys, load_public_key, load_secret_key
+from ascend_gym.core.curve_keys import client_keys, generate_keys, load_public_key, load_secret_key
 from ascend_gym.core.errors import DaemonUnreachableError, MisuseError
 from npu_daemon.broker.sockets import arrived, bind_router, send_to
 from npu_daemon.security import CurvePolicy, Gatekeeper, check_bind_address, is_local
@@ -45,9 +46,9 @@ class GuardedServer:
         if self.gatekeeper.socket in ready:
             self.gatekeeper.answer()
         return [
-            (peer, tenant, message)
-            for peer, tenant, message in arrived(self.router, guarded=True)
-            if isinstance(message, WireMessage)
+            (each.peer, each.tenant, each.message)
+            for each in arrived(self.router, guarded=True)
+            if isinstance(each.message, WireMessage)
         ]
 
 
@@ -103,8 +104,27 @@ def wait_until_told(server: GuardedServer, link: DaemonLink, reason: str) -> Non
 def test_a_client_whose_key_is_not_allowed_is_told_so(server: GuardedServer, keys: Path) -> None:
     link = DaemonLink(server.address, connect_timeout_s=0.2)
     link.send(WireMessage(Kind.DESCRIBE))
-    wait_until_told(server, link, r"refuses the connection.*client\.key_secret")
+    wait_until_told(server, link, r"refuses the connection.*client\.key copied")
     link.close()
+
+
+def test_a_key_of_another_daemon_on_the_host_is_named_and_can_be_kept_to_its_port(
+    server: GuardedServer, keys: Path
+) -> None:
+    router, address = bind_router(server.context, "tcp://127.0.0.1:*", 0)  # without keys
+    link = DaemonLink(address, connect_timeout_s=0.2)
+    link.send(WireMessage(Kind.DESCRIBE))
+    wait_until_told(server, link, r"127\.0\.0\.1\.key was taken for its key.*no keys.*HOST:PORT\.key")
+    link.close()
+    (keys / "127.0.0.1.key").rename(keys / f"{server.address.removeprefix('tcp://')}.key")
+    link = DaemonLink(address, connect_timeout_s=60)
+    link.send(WireMessage(Kind.DESCRIBE))
+    assert router.poll(DEADLINE_MS)
+    link.close()
+    guarded = client_keys(server.address, keys)
+    assert guarded is not None
+    assert guarded.daemon == load_public_key(keys / f"{server.address.removeprefix('tcp://')}.key")
+    assert client_keys(address, keys) is None
 
 
 def test_a_client_without_keys_gets_nothing_through(server: GuardedServer) -> None:
@@ -112,6 +132,23 @@ def test_a_client_without_keys_gets_nothing_through(server: GuardedServer) -> No
     link.send(WireMessage(Kind.DESCRIBE))
     wait_until_told(server, link, "refuses the connection")
     link.close()
+
+
+def test_an_expelled_client_is_let_in_again_when_its_key_is_written_again(
+    server: GuardedServer, keys: Path
+) -> None:
+    key = server.allowed / "alice.key"
+    key.write_bytes((keys / "client.key").read_bytes())
+    server.gatekeeper.expel("alice")
+    link = DaemonLink(server.address, connect_timeout_s=0.2)
+    link.send(WireMessage(Kind.DESCRIBE))
+    wait_until_told(server, link, "refuses the connection")
+    link.close()
+    os.utime(key, ns=(1, 1))
+    test_an_allowed_client_is_known_by_the_name_of_its_key(server, keys)
+    assert server.gatekeeper.lapsed() == []
+    key.unlink()
+    assert (server.gatekeeper.lapsed(), server.gatekeeper.lapsed()) == (["alice"], [])
 
 
 def test_bytes_that_are_no_handshake_are_harmless(server: GuardedServer, keys: Path) -> None:
@@ -132,8 +169,8 @@ def test_a_frame_beyond_the_limit_ends_the_connection_before_it_is_read(tmp_path
                 dealer.connect(address)
                 dealer.send_multipart(frames)
                 assert bool(router.poll(1000 if len(frames) == 1 else DEADLINE_MS)) == (len(frames) > 1)
-        ((_, _, message),) = arrived(router)
-        assert message == WireMessage(Kind.DESCRIBE)
+        (arrival,) = arrived(router)
+        assert arrival.message == WireMessage(Kind.DESCRIBE)
         router.close(0)
 
 

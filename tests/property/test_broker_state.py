@@ -222,6 +222,30 @@ def test_within_a_tenant_by_priority_then_first_come_first_served() -> None:
     assert served(state, {"r": 1.0}) == ["r0", "r2", "r4", "r1", "r3"]
 
 
+def test_an_urgent_request_equal_to_a_waiting_one_makes_it_urgent() -> None:
+    state = started()
+    for number in range(4):
+        state.handle(ev.Submit(b"c", f"r{number}", request_of(f"// {number}")), 0.0)
+    state.handle(ev.Submit(b"c", "urgent", request_of("// 3", priority=5)), 0.0)
+    state.handle(ev.Submit(b"d", "elsewhere", request_of("// 2", priority=9), tenant="d"), 0.0)
+    state.handle(ev.Submit(b"c", "less", request_of("// 3", priority=1)), 0.0)
+    assert served(state, {"r": 1.0}) == ["r0", "r3", "r1", "r2"]
+
+
+def test_a_full_disk_keeps_jobs_waiting_and_clients_too() -> None:
+    state = started()
+    assert state.handle(ev.Submit(b"c", "r0", request_of("// 0")), 0.0)
+    state.handle(ev.Room("full"), 0.0)
+    (busy,) = state.handle(ev.Submit(b"c", "r1", request_of("// 1")), 0.0)
+    assert isinstance(busy, ev.Busy)
+    assert busy.reason == "full; submit again later"
+    assert served(state, {"r": 1.0}) == ["r0"], "what runs is finished"
+    state.handle(ev.Room(), 0.0)
+    state.handle(ev.Submit(b"c", "r1", request_of("// 1")), 0.0)
+    assert served(state, {"r": 1.0}) == ["r1"]
+    assert state.counts["disk_full"] == 1
+
+
 def test_a_tenant_with_long_jobs_gets_no_more_of_the_worker_than_others() -> None:
     state = started()
     for number in range(4):

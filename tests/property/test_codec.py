@@ -33,6 +33,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     Phase,
     Record,
+    TenantName,
     TenantStatus,
     WorkerCount,
     failed_result,
@@ -54,6 +55,7 @@ tenants = st.builds(
     running=st.integers(0, 9),
     evaluations=st.integers(0, 9),
     device_seconds=st.floats(0, 1e6),
+    connections=st.integers(0, 9),
 )
 statuses = st.builds(
     DaemonStatus,
@@ -104,6 +106,8 @@ def _payloads(kind: Kind) -> st.SearchStrategy[Record | None]:
         return st.builds(DeviceGrant, device=st.integers(0, 99))
     if kind is Kind.RESIZE:
         return st.builds(WorkerCount, workers=st.integers(1, 99))
+    if kind is Kind.EXPEL:
+        return st.builds(TenantName, tenant=st.text("abc.-", min_size=1, max_size=64))
     if kind is Kind.REPORT:
         return statuses
     return diagnostics if kind in (Kind.REFUSED, Kind.BUSY) else st.none()

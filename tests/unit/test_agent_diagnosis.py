@@ -21,6 +21,7 @@ from agents.ascend_optimizer.tiling_search import MUTATIONS, mutation_messages
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.rewrites.fenced import SEARCH_LINE, sections
 from ascend_gym.search.llm.sheets import CALLS_HEADING, TARGET_HEADING
 from ascend_gym.suite.loader import load_operator
@@ -62,7 +63,7 @@ def _messages():
     diagnostic = Diagnostic(phase=Phase.BUILD_KERNEL, message="no such thing")
     memory.note(incumbent, Proposal(candidate, {}), failed_result(REQUEST, Status.BUILD_ERROR, diagnostic))
     attempts = memory.describe()
-    diagnosis = Diagnosis("pipes wait", "loops", {})
+    diagnosis = Diagnosis("pipes wait", "loops", ())
     retrieved = [Retrieved(make_experience(), 0.5)]
     return {
         "template": template_messages(SPEC, incumbent),
@@ -118,3 +119,20 @@ def test_experience_is_told_with_its_evidence_and_without_file_names():
     assert "-    Wait();" in text
     assert "op_kernel" not in text
     assert "- how: The barrier between copy and compute is not there." in text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Bottleneck: copies\n\n### FILE: op_kernel/toy.cpp\n```cpp\nint kernel = 1;\n```\n",
+        "Bottleneck: copies\n```cpp\nint kernel = 1;\n```\n",
+    ],
+)
+def test_code_behind_a_diagnosis_is_not_pasted_on(answer):
+    assert read_diagnosis(answer) == ("copies", "")
+
+
+def test_a_kernel_is_no_diagnosis():
+    problem = read_diagnosis("### FILE: op_kernel/toy.cpp\n```cpp\nint kernel = 1;\n```\n")
+    assert isinstance(problem, ParseProblem)
+    assert "expected two paragraphs" in problem.message

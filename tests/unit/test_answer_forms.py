@@ -154,6 +154,15 @@ FORMS = {
         _fence(f"// {H}\n{NEW_HOST}\n// {K}\n{NEW}"),
         (f"// {H}\n{NEW_HOST}", f"// {K}\n{NEW}"),
     ),
+    "thinking in another tag": (f"<thinking>\n```\nx\n```\n</thinking>\n### FILE: {K}\n{_fence(NEW)}", ONE),
+    "reasoning that ends without a beginning": (f"So.</reasoning>### FILE: {K}\n{_fence(NEW)}", ONE),
+    "a channel for what is said aloud": (
+        "<|channel|>analysis<|message|>```\nx\n```<|end|><|channel|>final<|message|>"
+        f"### FILE: {K}\n{_fence(NEW)}",
+        ONE,
+    ),
+    "marks of the end of a turn": (f"### FILE: {K}\n{_fence(NEW)}<|im_end|>\n<|endoftext|>\n", ONE),
+    "a mark right behind the fence": (f"### FILE: {K}\n```cpp\n{NEW}```</s>", ONE),
     "thoughts that end without a beginning": (f"Two.</think>\n### FILE: {K}\n{_fence(NEW)}", ONE),
     "a tool's line before the file": (f"TOOL: lookup Exp\n\n### FILE: {K}\n{_fence(NEW)}", ONE),
     # SEARCH/REPLACE.
@@ -406,3 +415,12 @@ def test_an_answer_without_changes_is_told_both_forms():
     problem = candidate_from_answer("I would use larger tiles.", BASE)
     assert isinstance(problem, ParseProblem)
     assert "each a fenced whole file or SEARCH/REPLACE edits" in problem.message
+
+
+def test_an_answer_that_goes_round_in_circles_is_told_so():
+    answer = f"### FILE: {K}\n```cpp\n" + "        Exp(y, x, n);\n        Ln(y, y, n);\n" * 60
+    problem = candidate_from_answer(answer, BASE, ending=Ending.TOKEN_LIMIT)
+    assert problem.kind is ProblemKind.TRUNCATED
+    assert "the answer repeated itself" in problem.message
+    other = candidate_from_answer(f"### FILE: {K}\n```cpp\n{KERNEL}", BASE, ending=Ending.TOKEN_LIMIT)
+    assert "give edits in place of whole files, or a shorter change" in other.message

@@ -394,7 +394,9 @@ def test_cancelling_reaches_the_daemon_or_the_waiting_line(daemons: Callable[...
     assert evaluations[4].result().status is Status.CANCELLED
     until(lambda: all(len(member.submitted) == 2 for member in members), pool, *members)
     evaluations[0].cancel()
-    until(lambda: [member.cancelled for member in members] in ([["1"], []], [[], ["1"]]), pool, *members)
+    cancelled = evaluations[0].request_id
+    expected = ([[cancelled], []], [[], [cancelled]])
+    until(lambda: [member.cancelled for member in members] in expected, pool, *members)
     pool.close()
     with pytest.raises(InfrastructureError, match="closed"):
         pool.submit(request())
@@ -405,7 +407,8 @@ def test_what_was_cancelled_is_not_given_to_another_daemon(daemons: Callable[...
     pool = pool_of(first, second)
     ids = [pool.submit(request(str(n))) for n in range(4)]
     until(lambda: len(first.submitted) == len(second.submitted) == 2, pool, first, second)
-    held_by_first = [ids[0], ids[2]] if "0" in first.requests["1"].candidate.kernel_text else [ids[1], ids[3]]
+    has_first = "0" in first.requests[first.submitted[0]].candidate.kernel_text
+    held_by_first = [ids[0], ids[2]] if has_first else [ids[1], ids[3]]
     for pool_id in held_by_first:
         pool.cancel(pool_id)
     until(lambda: len(first.cancelled) == 2, pool, first, second)

@@ -45,7 +45,7 @@ def busy_state() -> BrokerState:
 
 
 def test_the_status_counts_what_there_is(busy_state: BrokerState) -> None:
-    status = status_of(busy_state, "ipc:///x", 12.5)
+    status = status_of(busy_state, "ipc:///x", 12.5, {})
     assert (status.queued, status.running, status.devices, status.devices_held) == (1, 1, 1, 1)
     assert status.workers == {"busy": 1, "starting": 1}
     assert status.counts == {"ok": 1}
@@ -56,7 +56,7 @@ def test_the_status_counts_what_there_is(busy_state: BrokerState) -> None:
 
 def test_metrics_are_those_of_the_moment_when_they_are_read(busy_state: BrokerState) -> None:
     registry = CollectorRegistry()
-    statuses = [None, status_of(busy_state, "ipc:///x", 12.5)]
+    statuses = [None, status_of(busy_state, "ipc:///x", 12.5, {})]
     registry.register(StatusCollector(lambda: statuses.pop(0)))
     assert generate_latest(registry) == b""
     lines = generate_latest(registry).decode().splitlines()
@@ -78,7 +78,7 @@ def test_questions_of_other_threads_are_answered_from_the_state_at_that_moment(
 
     def answer_one() -> None:
         assert select.select([questions.asked_fd], [], [], TIMEOUT_S)[0]
-        questions.answer(lambda: status_of(busy_state, "ipc:///x", next(seconds)))
+        questions.answer(lambda: status_of(busy_state, "ipc:///x", next(seconds), {}))
 
     with ThreadPoolExecutor(1) as other:
         for expected in (1.0, 2.0, 3.0):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
@@ -15,7 +16,9 @@ from ascend_gym.suite.domain_library import (
     read_library_operator,
     tiling_sources,
 )
+from npu_daemon.importer.library import write_library_operator
 from npu_daemon.importer.library_cases import proposals
+from npu_daemon.importer.library_texts import graph_example, tiling_tests
 
 _DEFINITION = """
 class Twice : public OpDef {
@@ -90,3 +93,133 @@ def test_csv_rows_become_cases_and_broken_ones_are_told_with_their_line(root: Pa
     assert (found.inputs[0].shapes, found.inputs[0].dtype) == (((64,),), DType.FLOAT32)
     assert len(notes) == 1
     assert notes[0].startswith("tests/st/twice.csv:3: SyntaxError")
+
+
+_GRAPH_EXAMPLE = """
+#define ADD_INPUT(index, name, type, shape) \\
+    node.set_input_##name(data(shape))
+int main() {
+    DataType inDtype = DT_FLOAT16;
+    std::vector<int64_t> xShape = {4, 96};
+    vector<vector<int64_t>> more = {{2}, {3, 5}};
+    ADD_INPUT(1, x, inDtype, xShape);
+    ADD_INPUT(2, bias, DT_INT32, more[1]);
+    ADD_INPUT_ATTR(scale, 0.5f);
+    ADD_OUTPUT(1, y, inDtype, xShape);
+}
+"""
+_TILING_TEST = """
+TEST_F(Twice, right) {
+    gert::TilingContextPara para("Twice", {{{{8, 64}, {8, 64}}, ge::DT_FLOAT, ge::FORMAT_ND}},
+        {{{{8, 64}, {8, 64}}, ge::DT_FLOAT, ge::FORMAT_ND}},
+        {{"scale", AnyValue::CreateFrom<float>(3.0f)}}, &info);
+    ExecuteTestCase(para, ge::GRAPH_SUCCESS, 0);
+}
+TEST_F(Twice, refused) {
+    gert::TilingContextPara para("Twice", {{{{1}, {1}}, ge::DT_FLOAT, ge::FORMAT_ND}},
+        {{{{1}, {1}}, ge::DT_FLOAT, ge::FORMAT_ND}}, &info);
+    ExecuteTestCase(para, ge::GRAPH_FAILED, 0);
+}
+"""
+
+
+def test_graph_examples_say_types_shapes_and_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "test_geir_twice.cpp"
+    path.write_text(_GRAPH_EXAMPLE, encoding="utf-8")
+    inputs, outputs, attributes, line = graph_example(path)
+    assert inputs == [("x", (4, 96), "float16"), ("bias", (3, 5), "int32")]
+    assert outputs == [("y", (4, 96), "float16")]
+    assert attributes == {"scale": 0.5}
+    assert path.read_text().splitlines()[line - 1].strip().startswith("ADD_INPUT(1")
+
+
+def test_graph_examples_with_shapes_that_are_computed_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "test_geir_twice.cpp"
+    path.write_text(_GRAPH_EXAMPLE.replace("more[1]", "shape_of(x)"), encoding="utf-8")
+    with pytest.raises(ValueError, match="line 9: the type or shape of bias"):
+        graph_example(path)
+
+
+def test_calls_that_tests_of_tiling_expect_to_succeed_become_cases(root: Path) -> None:
+    (root / "math/twice/tests/st/twice.csv").unlink()
+    path = root / "math/twice/tests/ut/op_host/test_twice_tiling.cpp"
+    path.parent.mkdir(parents=True)
+    path.write_text(_TILING_TEST, encoding="utf-8")
+    assert len(list(tiling_tests(path))) == 1
+    definition = read_opdef(_DEFINITION.replace("CHIP", "ascend910b"), "twice_def.cpp", "Twice")
+    notes: list[str] = []
+    (case,) = proposals(root / "math/twice", definition, notes.append)
+    assert case.where == "tests/ut/op_host/test_twice_tiling.cpp:3"
+    assert case.inputs[0].shapes == ((8, 64),)
+    assert case.inputs[0].dtype is DType.FLOAT32
+    assert case.attributes == {"scale": 3.0}
+
+
+_GOLDEN = """
+import numpy as np
+__golden__ = {"kernel": {"twice": "twice_golden"}}
+def twice_golden(x, scale=2.0, **kwargs):
+    return [np.asarray(x * scale)]
+"""
+
+
+def _imported(root: Path, target: Path, golden: str) -> str:
+    """Import the miniature operator with a golden.py; return its manifest."""
+    script = root / "math/twice/tests/assets/golden.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(golden, encoding="utf-8")
+    write_library_operator(root / "math/twice", root, target)
+    return (target / "op.toml").read_text(encoding="utf-8")
+
+
+def test_golden_py_says_what_is_right(root: Path, tmp_path: Path) -> None:
+    manifest = _imported(root, tmp_path / "made", _GOLDEN)
+    assert 'reference = "baseline"' not in manifest
+    assert "twice.csv:3: SyntaxError" in manifest  # the broken row is told, the other one is imported
+    for variant in range(2):
+        (given,) = (tmp_path / "made/data").glob(f"*/inputs/{variant}/x.npy")
+        (expected,) = (tmp_path / "made/data").glob(f"*/outputs/{variant}/y.npy")
+        assert np.array_equal(np.load(expected), np.float32(3.0) * np.load(given))
+
+
+@pytest.mark.parametrize(
+    ("golden", "told"),
+    [
+        (_GOLDEN.replace("x * scale", "x * scales"), "golden.py:5: NameError"),
+        ("import no_such_package\n" + _GOLDEN, "needs no_such_package (pip install no_such_package)"),
+        (_GOLDEN.replace("x * scale", "x[:3] * scale"), "gives y the shape ((3,),), the case says ((64,),)"),
+        ("value = 1\n", "no __golden__ table"),
+    ],
+)
+def test_a_golden_py_that_fails_is_told_and_sources_are_the_reference(
+    root: Path, tmp_path: Path, golden: str, told: str
+) -> None:
+    manifest = _imported(root, tmp_path / "made", golden)
+    assert 'reference = "baseline"' in manifest
+    assert told in manifest
+
+
+def test_a_cmake_list_that_is_not_closed_is_told_with_its_line(root: Path) -> None:
+    lists = root / "math/twice/CMakeLists.txt"
+    lists.write_text("# twice\nadd_all_modules_sources(OPTYPE twice\n", encoding="utf-8")
+    with pytest.raises(OperatorFormatError, match=r"CMakeLists.txt:2: add_all_modules_sources"):
+        tiling_sources(root / "math/twice")
+
+
+def test_links_out_of_the_checkout_are_told(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (root / "math/twice").rename(outside / "twice")
+    (root / "math/twice").symlink_to(outside / "twice")
+    with pytest.raises(OperatorFormatError, match="symbolic link out of the checkout"):
+        read_library_operator(operator_folders(root)["twice"], root)
+
+
+def test_headers_behind_links_out_of_the_checkout_are_told(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "sizes.h"
+    header = root / "common/inc/op_host/sizes.h"
+    header.rename(outside)
+    header.symlink_to(outside)
+    with pytest.raises(OperatorFormatError, match="leads out of the checkout"):
+        read_library_candidate(read_library_operator(root / "math/twice", root))

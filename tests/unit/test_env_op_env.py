@@ -207,6 +207,19 @@ def test_reward_may_be_a_function():
     assert env.step(_kernel("// latency: 25"))[1] == pytest.approx(4.0)
 
 
+@pytest.mark.parametrize("returned", ["fast", None, math.nan, math.inf])
+def test_what_a_reward_function_returns_has_to_be_a_number(returned):
+    env = _env(reward=lambda outcome: returned)
+    env.reset()
+    with pytest.raises(MisuseError, match=r"the reward function returned .*: expected a finite number"):
+        env.step(_kernel("// latency: 25"))
+
+
+def test_an_unknown_argument_is_told_with_what_was_probably_meant():
+    with pytest.raises(MisuseError, match="no argument 'observation'; did you mean 'observations'"):
+        _env(observation="features")
+
+
 def test_requests_name_chip_operator_and_candidate():
     evaluator = FakeEvaluator()
     env = AscendOpEnv(make_spec(), chip="910B4", evaluator=evaluator)

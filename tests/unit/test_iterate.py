@@ -212,3 +212,62 @@ def test_a_baseline_that_was_left_behind_is_not_called_the_present_implementatio
     assert "The present implementation, measured on" in first
     assert "The present implementation" not in second
     assert "What the run began with, measured on" in second
+
+
+def _system_and_task(conversation):
+    return conversation[0].content, conversation[1].content.split("## Attempted before")[0]
+
+
+def test_concise_questions_begin_alike_and_tell_the_last_two_attempts_in_full(tmp_path):
+    model = Editor(90, 120, 80, 70, 95)
+    outcome = _search(tmp_path, model, budget=5, concise=True)
+    assert outcome.best_latency_us == pytest.approx(70)
+    assert len({_system_and_task(each) for each in model.conversations}) == 1
+    last = model.conversations[-1]
+    assert [message.role for message in last] == ["system", *["user", "assistant"] * 2, "user"]
+    assert "- Attempt 1, kept: 100.00 -> 90.00 us" in last[1].content
+    assert "- Attempt 2, not faster: 90.00 -> 120.00 us" in last[1].content
+    assert "~~~~diff" not in last[1].content
+    assert "### Attempt 4, kept: 80.00 -> 70.00 us" in _last(last)
+    assert (
+        "What the run began with, measured on the device:\n100.00 us, by case: small 50.00, large 200.00"
+        in (last[1].content)
+    )
+    assert "As above." not in _last(model.conversations[0])
+
+
+def _file(side, text):
+    return f"### FILE: op_{side}/toy.cpp\n```cpp\n{text}\n```\n"
+
+
+def test_concise_answers_build_upon_any_attempt(tmp_path):
+    first = _file("host", "int tiling = 1;") + _file("kernel", "int kernel = 1; // latency: 90")
+    second = _file("host", "int tiling = 2;") + _file("kernel", "int kernel = 2; // latency: 120")
+    third = "On the second.\nBASE: attempt 2\n" + _file("kernel", "int kernel = 3; // latency: 60")
+    fourth = "Both.\nTAKE: op_host/toy.cpp FROM attempt 1"
+    model = Editor(first, second, third, fourth, "BASE: attempt 7", "BASE: attempt 7")
+    outcome = _search(tmp_path, model, budget=5, concise=True)
+    proposals = [step.proposal for step in outcome.history[1:]]
+    assert proposals[2].origin["base"] == 2
+    assert [proposal.candidate.tiling_text for proposal in proposals[:4]] == [
+        f"int tiling = {number};\n" for number in (1, 2, 2, 1)
+    ]
+    assert proposals[3].candidate.kernel_text == proposals[2].candidate.kernel_text
+    assert "expected one 'BASE: attempt N', and N out of original, 1, 2, 3, 4" in _last(
+        model.conversations[5]
+    )
+    told = model.conversations[3][-1].content
+    assert "### Attempt 3, kept: 90.00 -> 60.00 us" in told
+    assert "~~~~diff" not in told  # the sources that follow have it
+
+
+def test_a_repeated_attempt_is_asked_for_again_and_costs_nothing(tmp_path):
+    first = "".join(
+        f"### FILE: op_{side}/toy.cpp\n```cpp\nint x = 1; // latency: 90\n```\n"
+        for side in ("host", "kernel")
+    )
+    model = Editor(first, 120, f"BASE: original\n{first}", 80)
+    outcome = _search(tmp_path, model, budget=3, concise=True)
+    assert outcome.evaluations == 3
+    assert outcome.best_latency_us == pytest.approx(80)
+    assert "this is attempt 1 once more, whose result is known" in _last(model.conversations[3])

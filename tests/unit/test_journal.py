@@ -158,6 +158,75 @@ def test_a_journal_has_one_writer_at_a_time(tmp_path):
         assert len(journal.records) == 1
 
 
+MEASURED_BY = {"chip": "910B2", "convention": "l2_cold", "harness": "2", "toolchain": "a"}
+
+
+def _broken_off(folder, measured_by):
+    with Journal(folder) as journal:
+        journal.header(SPEC, {"seed": 1, "protocol": {"chip": "910B2"}}, measured_by)
+        journal.evaluated(0, SPEC.baseline, Proposal(SPEC.baseline, {}), _result(SPEC.baseline))
+
+
+def _resumed(folder, measured_by, settings=None, **options):
+    faster = make_candidate(kernel="// faster")
+    with Journal(folder, **options) as journal:
+        journal.header(SPEC, settings or {"seed": 1, "protocol": {"chip": "910B2"}}, measured_by)
+        baseline = journal.recorded(0) or _result(SPEC.baseline)
+        journal.evaluated(0, SPEC.baseline, Proposal(SPEC.baseline, {}), baseline)
+        journal.evaluated(1, SPEC.baseline, Proposal(faster, {}), _result(faster))
+    return [record["kind"] for record in read_journal(folder)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"toolchain": "b"}, "toolchain was a, is b"),
+        ({"harness": "3"}, "harness was 2, is 3"),
+        (
+            {"chip": "910B4", "convention": "warm"},
+            "chip was 910B2, is 910B4; convention was l2_cold, is warm",
+        ),
+    ],
+)
+def test_a_run_that_something_else_measured_is_not_resumed_in_silence(tmp_path, changed, said):
+    _broken_off(tmp_path, MEASURED_BY)
+    before = (tmp_path / JOURNAL_NAME).read_bytes()
+    with pytest.raises(MisuseError, match=rf"{said}\. Resume .*--across-versions"):
+        _resumed(tmp_path, MEASURED_BY | changed)
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == before
+    kinds = ["header", "proposal", "result"]
+    assert _resumed(tmp_path, MEASURED_BY | changed, across_versions=True) == [
+        *kinds,
+        "continued",
+        *kinds[1:],
+    ]
+    assert read_journal(tmp_path)[3]["measured_by"] == MEASURED_BY | changed
+    with pytest.raises(MisuseError, match="was measured otherwise"):  # what it went on with counts now
+        _resumed(tmp_path, MEASURED_BY)
+    assert len(_resumed(tmp_path, MEASURED_BY | changed)) == 6
+
+
+def test_a_run_of_an_earlier_release_goes_on_when_asked_to(tmp_path):
+    _broken_off(tmp_path, None)
+    with pytest.raises(MisuseError, match="toolchain was not recorded, is a"):
+        _resumed(tmp_path, MEASURED_BY)
+    assert _resumed(tmp_path, MEASURED_BY, across_versions=True)[3] == "continued"
+
+
+def test_settings_are_named_that_differ_and_nothing_continues_under_others(tmp_path):
+    _broken_off(tmp_path, MEASURED_BY)
+    other = {"seed": 2, "protocol": {"chip": "910B2", "repeats": 3}}
+    with pytest.raises(MisuseError, match="repeats was not recorded, is 3; seed was 1, is 2"):
+        _resumed(tmp_path, MEASURED_BY, other, across_versions=True)
+
+
+def test_a_run_that_measured_nothing_yet_begins_with_what_measures_now(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.header(SPEC, {"seed": 1, "protocol": {"chip": "910B2"}}, MEASURED_BY)
+    assert "continued" not in _resumed(tmp_path, MEASURED_BY | {"toolchain": "b"})
+    assert read_journal(tmp_path)[0]["measured_by"]["toolchain"] == "b"
+
+
 def test_reading_a_journal_changes_nothing(tmp_path):
     assert read_journal(tmp_path / "none") == []
     assert not (tmp_path / "none").exists()
@@ -168,7 +237,7 @@ def test_reading_a_journal_changes_nothing(tmp_path):
     path.write_bytes(torn)
     assert len(read_journal(tmp_path)) == 1
     assert path.read_bytes() == torn
-    path.write_bytes(torn.replace(b'"version":1', b'"version":2'))
+    path.write_bytes(torn.replace(b'"version":2', b'"version":3'))
     with pytest.raises(MisuseError, match="changed"):
         read_journal(tmp_path)
 

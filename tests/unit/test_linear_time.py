@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from conftest import make_candidate
 
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import OperatorFormatError
-from ascend_gym.core.records import Phase, SourceFile, Sources
+from ascend_gym.core.records import Candidate, Diagnostic, EvalResult, Phase, SourceFile, Sources
+from ascend_gym.core.status import Status
+from ascend_gym.rewrites.answer import candidate_from_answer
+from ascend_gym.search.llm.tools import Toolbox
 from ascend_gym.suite.cann_opdef import defines_operator, read_opdef
 from npu_daemon.backends.simulator import includes_collectives
 from npu_daemon.simulator.compiler_errors import parse_compiler_errors
@@ -25,7 +30,7 @@ FREE_S = 0.005
 PATIENCE = 20  # times that a neighbour on the same core may be in the way
 MOST_TIMES = 2.5 * FACTOR  # for eight times the text; a quadratic reader takes 64 times as long
 PAYLOAD_BYTES = MAX_PAYLOAD_BYTES
-PAYLOAD_S = 1.0  # ten times what it takes alone; before there were bounds the first of them took five
+PAYLOAD_S = 0.6  # 0.12 where nothing else runs; before there were bounds the first of them took five
 UNITS = (
     *(
         " ",
@@ -141,6 +146,80 @@ def seconds(reader: Callable[[str], object], text: str, most_s: float = 0.0, tim
     return min(taken)
 
 
+ANSWER_UNITS = {
+    "fences": "```\n",
+    "fences with a language": "```cpp\n",
+    "other fences": "~~~\n",
+    "fences that grow": "````\n```\n",
+    "markdown in markdown": "```markdown\n",
+    "blocks of markdown": "```markdown\n```\n",
+    "search": "<<<<<<< SEARCH\n",
+    "dividers": "=======\n",
+    "replace": ">>>>>>> REPLACE\n",
+    "empty edits": "<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n",
+    "edits of no place": "<<<<<<< SEARCH\nnowhere\n=======\n\n>>>>>>> REPLACE\n",
+    "edits of many places": "<<<<<<< SEARCH\n}\n=======\n\n>>>>>>> REPLACE\n",
+    "edits of one place": "<<<<<<< SEARCH\nonce;\n=======\nonce;\n>>>>>>> REPLACE\n",
+    "edits of a file": "### FILE: toy.cpp\n<<<<<<< SEARCH\nonce;\n=======\nonce;\n>>>>>>> REPLACE\n",
+    "fenced edits": "```\n<<<<<<< SEARCH\n```\n```\n=======\n>>>>>>> REPLACE\n```\n",
+    "files": "### FILE: op_kernel/toy.cpp\n```\n```\n",
+    "headers": "### FILE: op_kernel/toy.cpp\n",
+    "hints": "see op_kernel/toy.cpp\n```\nx\n```\n",
+    "paths": "// op_kernel/toy.cpp\n",
+    "endless paths": "-" * 290 + ".h\n",
+    "entries": '```\nextern "C" __global__ __aicore__ void toy(\n```\n',
+    "elisions": "// ... rest unchanged\n",
+    "git": "diff --git a b\n",
+    "hunks": "--- a/op_kernel/toy.cpp\n+++ b/op_kernel/toy.cpp\n@@ -1 +1 @@\n-once;\n+once;\n",
+    "bare hunks": "@@\n",
+    "patches": "*** Begin Patch\n",
+    "updates": "*** Update File: op_kernel/toy.cpp\n@@\n-once;\n+once;\n",
+    "additions": "*** Add File: op_kernel/toy.cpp\n+x\n",
+    "tags": "</answer>\n",
+    "thoughts": "<think></think>",
+    "tools": "TOOL: lookup `",
+    "blanks": " ",
+    "a fence and blanks": "```" + " " * 500,
+    "entities": "&lt;&gt;",
+}
+MEASURED = EvalResult(
+    request_digest="",
+    candidate_digest="",
+    status=Status.CANCELLED,
+    diagnostics=(Diagnostic(phase=Phase.SERVICE, message=""),),
+)
+ANSWER_CHARS = 4096
+ANSWER_BEFORE = ("", "```\n", "<<<<<<< SEARCH\n", "### FILE: op_kernel/toy.cpp\n```cpp\n", "TOOL: lookup")
+INCUMBENT_LINES = 200
+ANSWER_FREE_S = 0.02
+
+
+def incumbent(lines: int) -> Candidate:
+    """Return a candidate of as many different lines, one that stands once, and as many braces."""
+    kernel = "".join(f"int x{number} = {number};\n}}\n" for number in range(lines)) + "once;\n"
+    return make_candidate(kernel=f'extern "C" __global__ __aicore__ void toy(GM_ADDR x)\n{{\n{kernel}')
+
+
+def read_answer(answer: str, base: Candidate) -> None:
+    candidate_from_answer(answer, base)
+    Toolbox(MEASURED).reply(answer)
+
+
+@pytest.mark.parametrize("name", ANSWER_UNITS)
+def test_an_answer_is_read_in_time_linear_in_it_and_the_incumbent(name: str) -> None:
+    unit = ANSWER_UNITS[name]
+
+    def taken_s(before: str, end: str, factor: int, most_s: float = 0.0, times: int = 3) -> float:
+        answer = before + unit * (factor * ANSWER_CHARS // len(unit)) + end
+        base = incumbent(factor * INCUMBENT_LINES)
+        return seconds(lambda text: read_answer(text, base), answer, most_s, times)
+
+    for frame in itertools.product(ANSWER_BEFORE, ("", "\n>>>>>>> REPLACE\n", "\n```\n", "x")):
+        if taken_s(*frame, FACTOR, ANSWER_FREE_S) > ANSWER_FREE_S:
+            most_s = max(ANSWER_FREE_S, MOST_TIMES * taken_s(*frame, 1))
+            assert taken_s(*frame, FACTOR, most_s, PATIENCE) <= most_s, frame
+
+
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_takes_linear_time(name: str) -> None:
     reader = READERS[name]
@@ -153,7 +232,10 @@ def test_a_reader_takes_linear_time(name: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    [b'"k":1,', b"1,", b"[", b"{", b'{"a":', b'"', b'\\"', b"\\", b" ", b"9", b'"a",', b"null,"],
+    [
+        *(b'"k":1,', b"1,", b"[", b"{", b'{"a":', b'"', b'\\"', b"\\", b" ", b"9", b'"a",', b"null,"),
+        *(b"a", b"\xc3\xa9", b"\xff", b"\\n", b'abcdefg\\"', b"\\u0041"),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("before", [b"", b"{", b'{"case_ids":[', b'{"op_id":"'], ids=repr)

@@ -104,7 +104,12 @@ def test_bad_answers_are_problems_that_say_what_is_wrong(answer, kind, message):
 
 
 def test_every_kind_of_problem_is_tested():
-    by_whoever_asked = {ProblemKind.FORBIDDEN_EDIT, ProblemKind.INCOMPLETE}
+    by_whoever_asked = {
+        ProblemKind.FORBIDDEN_EDIT,
+        ProblemKind.INCOMPLETE,
+        ProblemKind.UNKNOWN_BASE,
+        ProblemKind.REPEATED,
+    }
     elsewhere = {ProblemKind.TOKEN_LIMIT, ProblemKind.REFUSED, ProblemKind.PARTIAL_FILE}
     assert {kind for _, kind, _ in BAD} == set(ProblemKind) - by_whoever_asked - elsewhere
 

@@ -152,9 +152,10 @@ def test_a_budget_in_money_needs_a_price():
 
 def test_prices_are_parsed():
     assert Price.parsed("0.28, 0.42") == Price(0.28, 0.42)
+    assert Price.parsed("0.28,0.42,0.028") == Price(0.28, 0.42, 0.028)
 
 
-@pytest.mark.parametrize("text", ["", "1", "1,2,3", "a,b", "-1,2", "nan,1", "1,inf", "$1,$2"])
+@pytest.mark.parametrize("text", ["", "1", "1,2,3,4", "1,2,-3", "a,b", "-1,2", "nan,1", "1,inf", "$1,$2"])
 def test_what_is_no_price_is_refused(text):
     with pytest.raises(MisuseError, match="price"):
         Price.parsed(text)

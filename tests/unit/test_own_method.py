@@ -213,6 +213,7 @@ def test_its_failure_in_a_sweep_refuses_the_run(method, tmp_path, monkeypatch, t
         requests_per_minute=None,
         tokens_per_minute=None,
         in_flight=1,
+        across_versions=False,
     )
     ending, message = sweep_child._ending(arguments, lambda step: None, Thread(target=lambda: None))
     assert ending is RunEnding.REFUSED

@@ -10,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 _TEXT = {".md", ".py", ".toml", ".h", ".cpp", ".def", ".json", ".txt"}
 _PAGE = re.compile(r"\bdocs/[\w/]+\.md\b")
 _LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[\w-]*)?\)")
+_ANCHOR_LINK = re.compile(r"\]\(([^)#\s:]*)#([\w-]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_ANCHOR = re.compile(r'<a (?:id|name)="([\w-]+)"')
 _OUTSIDE = re.compile(r"\.\./shared|\bfacts section \d|\bfacts/\w+\.md|\bDESIGN\.md")
 
 
@@ -36,6 +39,24 @@ def test_links_between_pages_lead_somewhere() -> None:
         if path.suffix == ".md"
         for target in _LINK.findall(path.read_text("utf-8"))
         if not (path.parent / target).exists()
+    }
+    assert not missing
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return what a link may name on a page: its headings, as GitHub writes them, and anchors of its own."""
+    text = page.read_text("utf-8")
+    headings = (re.sub(r"[^\w\- ]", "", heading.lower()).strip() for heading in _HEADING.findall(text))
+    return {heading.replace(" ", "-") for heading in headings} | set(_ANCHOR.findall(text))
+
+
+def test_links_into_pages_name_a_heading() -> None:
+    missing = {
+        f"{path.relative_to(ROOT)}: {target}#{anchor}"
+        for path in _texts()
+        if path.suffix == ".md"
+        for target, anchor in _ANCHOR_LINK.findall(path.read_text("utf-8"))
+        if anchor not in _anchors(path.parent / target if target else path)
     }
     assert not missing
 

@@ -5,19 +5,26 @@ import json
 import math
 
 import pytest
+from conftest import FakeEvaluator
 from hypothesis import given
 from hypothesis import strategies as st
 from stored_runs import SPEC, search
+from typer.testing import CliRunner
 
+from ascend_gym.cli import app as cli
 from ascend_gym.cli.sweep_plan import jobs_of
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.comparison import Comparison
 from ascend_gym.report.leaderboard import leaderboard, leaderboard_table, paired_comparison
 from ascend_gym.report.metrics import paired_test
-from ascend_gym.report.stored_runs import comparison_runs
+from ascend_gym.report.page.results import read_results
+from ascend_gym.report.stored_runs import comparison_runs, method_names
+from ascend_gym.report.sweep_summary import comparisons, summary_document
 from ascend_gym.sweep.merge import import_runs
 from ascend_gym.sweep.plan import read_plan
 from ascend_gym.sweep.store import ResultsStore
 
+METHODS = ("greedy-rules", "best-of-n")
 speedups = st.lists(st.floats(0.5, 4.0), min_size=1, max_size=9)
 
 
@@ -68,6 +75,62 @@ def test_methods_are_compared_on_the_seeds_they_share(store):
     assert paired_comparison(greedy, every, 4)["seeds"] == [0, 1], "the third seed is one's alone"
     with pytest.raises(MisuseError, match="no operator in common"):
         paired_comparison(greedy, [run for run in every if run.seed == 2], 4)
+
+
+class OtherSimulator(FakeEvaluator):
+    def describe(self):
+        return super().describe().model_copy(update={"toolchain_digest": "1"})
+
+
+def test_runs_with_other_settings_or_another_simulator_are_of_other_methods(tmp_path):
+    for seed in range(2):
+        search(tmp_path / f"low{seed}", seed=seed, budget=4, reasoning_effort="low")
+        search(tmp_path / f"high{seed}", seed=seed, budget=4, reasoning_effort="high", max_tokens=5)
+        other = OtherSimulator()
+        search(tmp_path / f"other{seed}", seed=seed, budget=4, reasoning_effort="low", evaluator=other)
+    folders = [path for path in sorted(tmp_path.iterdir()) if path.is_dir()]
+    path = tmp_path / "results.sqlite"
+    with ResultsStore(path, write=True) as opened:
+        import_runs(opened, folders, lambda folder: None)
+        runs = opened.runs()
+        board = leaderboard(opened, "toys", [SPEC.op_id])
+        assert len(Comparison(comparison_runs(opened, runs)).methods) == 3
+    names = {
+        "best-of-n (max_tokens 5, reasoning_effort high, toolchain 0)",
+        "best-of-n (max_tokens default, reasoning_effort low, toolchain 0)",
+        "best-of-n (max_tokens default, reasoning_effort low, toolchain 1)",
+    }
+    assert {row["name"] for row in board["rows"]} == names == set(method_names(runs).values())
+    assert [len(row["seeds"]) for row in board["rows"]] == [2, 2, 2]
+    told = CliRunner().invoke(cli, ["compare", "best-of-n", "best-of-n", "--store", str(path)])
+    assert told.exit_code == 2 or "different settings" in str(told.exception)
+    one, other = sorted(names)[:2]
+    compared = CliRunner().invoke(cli, ["compare", one, other, "--store", str(path), "--json"])
+    assert json.loads(compared.stdout)["equal"] == 1, compared.output
+
+
+def test_every_command_says_the_same_of_one_store(tmp_path):
+    for seed in range(3):
+        search(tmp_path / f"bon{seed}", f"// latency: {60 - seed}\n", seed=seed, budget=4)
+        search(tmp_path / f"greedy{seed}", "// latency: 40\n", method="greedy-rules", seed=seed, budget=4)
+    folders = [path for path in sorted(tmp_path.iterdir()) if path.is_dir()]
+    with ResultsStore(tmp_path / "results.sqlite", write=True) as opened:
+        import_runs(opened, reversed(folders), lambda folder: None)
+        runs = opened.runs()
+        board = leaderboard(opened, "toys", [SPEC.op_id])
+        ((sweep,),) = [summary_document(comparisons(opened, each)) for each in (runs,)]
+        page = read_results(opened, runs[::-1]).main.as_json([4])
+        greedy, bon = (comparison_runs(opened, opened.runs(variant=name)) for name in METHODS)
+        pair = paired_comparison(greedy, bon, 4)
+    by_command = [
+        {row["method"]: row["geometric_mean"] for row in board["rows"]},
+        {row["method"]: row["geometric_mean"] for row in sweep["budgets"]["4"]},
+        {row["method"]: row["geometric_mean"] for row in page["budgets"]["4"]},
+        dict(zip(METHODS, pair["geometric_mean"], strict=True)),
+    ]
+    assert by_command == [by_command[0]] * 4
+    ratios = [next(row["relative"] for row in each["budgets"]["4"] if row["test"]) for each in (sweep, page)]
+    assert [*ratios, pair["ratio"]] == [ratios[0]] * 3
 
 
 def test_the_leaderboard_ranks_methods_and_tells_how_to_repeat_them(store):

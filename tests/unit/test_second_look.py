@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_backend import FakeBackend, make_operator, make_request
@@ -20,7 +21,7 @@ from ascend_gym.suite.oracle import oracle_for
 from npu_daemon import own_values, processors, second_look
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.own_values import always_drawn, own_seed
-from npu_daemon.pipeline import evaluate
+from npu_daemon.pipeline import OWN_FAULT, evaluate
 from npu_daemon.service import EvaluationService, open_service
 
 DOMAIN = ("small~domain", 1)
@@ -58,7 +59,7 @@ def service(tmp_path: Path, backend: FakeBackend) -> Iterator[EvaluationService]
     service.close()
 
 
-def run(spec: OpSpec, backend: FakeBackend, *directives: str, **how: float | MeasureProtocol) -> EvalResult:
+def run(spec: OpSpec, backend: FakeBackend, *directives: str, **how: Any) -> EvalResult:
     best_us = how.pop("best_us", None)
     assert best_us is None or isinstance(best_us, float)
     request = make_request(spec, *directives, **how)
@@ -95,6 +96,28 @@ def test_what_is_wrong_in_the_domain_is_refused(
     assert [(case.case_id, case.status) for case in result.cases] == [("small", Status.INCORRECT)]
     assert result.charge.evaluations == 1
     assert backend.live_runs == 0
+
+
+@pytest.mark.parametrize(("directive", "status"), [("", Status.OK), ("wrong_in_domain", Status.INCORRECT)])
+@pytest.mark.parametrize("best_us", [1.0, 1000.0])
+def test_a_request_that_leaves_the_smallest_case_out_is_judged_on_its_domain(
+    spec: OpSpec, backend: FakeBackend, directive: str, status: Status, best_us: float
+) -> None:
+    result = run(spec, backend, directive, best_us=best_us, case_ids=("large",))
+    assert result.status is status
+    assert backend.reruns[:2] == [("large", 0), DOMAIN]
+    assert backend.built == 2
+    assert [case.case_id for case in result.cases] == ["large"]
+    assert backend.live_runs == 0
+
+
+def test_a_fault_of_the_operators_own_sources_is_told_as_such(spec: OpSpec, backend: FakeBackend) -> None:
+    broken = spec.baseline.rewritten(kernel=make_request(spec, "wrong_in_domain").candidate.kernel_text)
+    own = spec.model_copy(update={"baseline": broken})
+    told = [each.message for each in run(own, backend, "wrong_in_domain").all_diagnostics]
+    assert told[0].startswith("passed its cases, but not the values of the operator's domain")
+    assert told[-1] == OWN_FAULT
+    assert OWN_FAULT not in [each.message for each in run(spec, backend, "wrong_in_domain").all_diagnostics]
 
 
 def test_own_values_follow_from_all_that_the_candidate_could_hold_answers_in(spec: OpSpec) -> None:

@@ -12,7 +12,8 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.sources import read_candidate
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "staged.md"
-EXAMPLE = re.compile(r"^### \d+\. [^\n]*`(generate/\w+)`\n.*?^```python\n(.*?)^```$", re.M | re.S)
+EXAMPLE = re.compile(r"^### [^\n]*`(generate/\w+)`\n.*?^```python\n(.*?)^```$", re.M | re.S)
+LISTED = re.compile(r"^\| `(\w+)` \| ", re.M)
 EXAMPLES = {example_named(name).spec.op_id: example_named(name).text for name in example_names()}
 
 
@@ -25,9 +26,13 @@ def test_a_lowered_program_is_an_operator_folder(tmp_path):
     assert read_candidate(tmp_path, spec.name) == candidate
 
 
-def test_there_are_sixteen_and_the_page_shows_them_all():
-    assert len(EXAMPLES) == 16
-    assert dict(EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))) == EXAMPLES
+def test_the_page_lists_all_and_shows_some_as_they_are():
+    page = PAGE.read_text(encoding="utf-8")
+    listed = LISTED.findall(page[page.index("## Examples") :])
+    assert sorted(f"generate/{name}" for name in listed) == sorted(EXAMPLES)
+    shown = dict(EXAMPLE.findall(page))
+    assert len(shown) == 5
+    assert shown.items() <= EXAMPLES.items()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -4,8 +4,10 @@ import io
 import json
 import shutil
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from openai_faults import faulty_server, log_of
 from rich.console import Console
 from stored_runs import search
 from sweeping import CHILD, make_job
@@ -17,6 +19,7 @@ from ascend_gym.cli.sweep_plan import as_written_now, jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.suite.loader import list_operators
+from ascend_gym.sweep import plan as plan_module
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import RunEnd, RunEnding, RunStep, Update
 from ascend_gym.sweep.plan import matching_operators, read_plan
@@ -117,8 +120,12 @@ def test_a_folder_holds_one_sweep(tmp_path):
     assert kept_plan(tmp_path, None, resume=True) == kept_plan(tmp_path, plan, resume=True) == plan
     with pytest.raises(MisuseError, match="resume it with --resume"):
         kept_plan(tmp_path, plan, resume=False)
-    with pytest.raises(MisuseError, match="another plan"):
+    with pytest.raises(
+        MisuseError, match=r"another plan \(methods: it has \['best-of-n'\], given were \['gr"
+    ):
         kept_plan(tmp_path, read_plan(None, methods=["greedy-rules"]), resume=True)
+    with pytest.raises(MisuseError, match="tokens: it has None, given were 5"):
+        kept_plan(tmp_path, read_plan(None, methods=["best-of-n"], tokens=5), resume=True)
     with pytest.raises(MisuseError, match="holds no sweep to resume"):
         kept_plan(tmp_path / "none", None, resume=True)
 
@@ -126,15 +133,37 @@ def test_a_folder_holds_one_sweep(tmp_path):
 def test_a_dry_run_estimates_from_earlier_runs(tmp_path, run):
     wanted = ["sweep", "--method", "best-of-n", "--op", "core/add", "--budget", 8, "--dry-run"]
     status, out, _ = run(*wanted)
-    assert (status, "1 runs, 8 evaluations, 1 baselines" in out, "hours and tokens unknown" in out) == (
-        *(0, True, True),
-    )
+    assert (
+        status,
+        "1 runs, 8 evaluations, 1 baselines" in out,
+        "hours, tokens and money unknown" in out,
+    ) == (*(0, True, True),)
     assert "every run of every method: 8 evaluations; duplicates charged" in out
     search(tmp_path / "runs" / "old")
     run("runs", "import", tmp_path / "runs")
     told = json.loads(run(*wanted, "--estimate-from", "runs/results.sqlite", "--json")[1])
     assert (told["tokens"], told["measured_evaluations"], told["hours"]) == (8 * 1500, 4, 0.0)
+    priced = ("--price", "10,100", "--estimate-from", "runs/results.sqlite", "--json")
+    told = json.loads(run(*wanted, *priced)[1])
+    assert told["usd"] == pytest.approx(8 * (1000 * 10 + 500 * 100) / 1e6)
     assert not (tmp_path / "runs" / "sweep").exists()
+
+
+def test_the_plan_of_the_protocol_for_models_is_what_its_page_says():
+    """docs/models_protocol.md: eight operators, four methods, three seeds, equal limits."""
+    root = Path(__file__).parents[2]
+    plan = read_plan(root / "benchmarks" / "methods" / "model_comparison.toml", model="m")
+    page = (root / "docs" / "models_protocol.md").read_text("utf-8")
+    assert len(jobs_of(plan)) == 8 * 4 * 3
+    assert all(f"`{method}`" in page for method in plan.methods)
+    assert f"| {', '.join(plan.operators)} of suite `core` |" in page
+    assert f"at most {plan.limits.tokens:,} tokens a run" in page
+
+
+def test_a_suite_that_is_not_imported_is_refused_with_what_to_do(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(plan_module, "list_operators", lambda suite: [])
+    status, _, said = run("sweep", "--method", "best-of-n", "--op", "cann-ops-101", "--dry-run")
+    assert (status, "import a checkout with 'ascend-gym suite import --cann-ops DIR'" in said) == (2, True)
 
 
 @pytest.fixture
@@ -223,3 +252,60 @@ def test_a_run_of_an_earlier_release_with_fewer_settings_goes_on(tmp_path):
     path.write_text(json.dumps({**begun, "embedder": "minilm"}))
     with pytest.raises(MisuseError, match="holds a run of other settings"):
         folders.begin(job)
+
+
+MODEL_SWEEP = (
+    "sweep",
+    "--method",
+    "best-of-n",
+    "--op",
+    "core/add",
+    "--budget",
+    10,
+    "--model",
+    "m",
+    "--quiet",
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "said"),
+    [
+        ("wrong_model", 3, "the endpoint has no such model: correct --model"),
+        ("wrong_key", 3, "the endpoint does not accept the key: correct OPENAI_API_KEY"),
+        ("no_quota", 3, "nothing is left to spend at the provider"),
+        ("no_money", 3, "nothing is left to spend at the provider"),
+    ],
+)
+def test_a_model_that_cannot_answer_ends_a_sweep_before_anything_is_evaluated(
+    tmp_path, run, monkeypatch, fault, status, said
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr(sweep, "opened_hosts", None)  # a daemon would be asked for a baseline
+    with faulty_server(fault) as base_url:
+        ended, _, told = run(*MODEL_SWEEP, "--base-url", base_url, "--out", "s")
+        assert (ended, said in told) == (status, True), told
+        assert len(log_of(base_url)) == 1
+    assert not list((tmp_path / "s").rglob("journal.jsonl"))
+
+
+def test_a_sweep_may_not_spend_more_than_its_runs_have_together(tmp_path, run, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr(sweep, "opened_hosts", None)
+    with faulty_server("fine") as base_url:
+        wanted = (*MODEL_SWEEP, "--base-url", base_url, "--out", "s")
+        ended, _, told = run(*wanted, "--sweep-tokens", 10)
+        assert (ended, "the sweep may spend 10 tokens on models in all" in told) == (3, True), told
+        assert log_of(base_url) == []
+        ended, _, told = run(*wanted, "--sweep-usd", 1)
+        assert (ended, "--sweep-usd needs the price" in told) == (2, True), told
+
+
+def test_one_refusal_for_good_ends_the_runs_that_have_not_begun(tmp_path):
+    state = SweepState.of([make_job(seed) for seed in range(4)], [DaemonSlots(None, runs=2)])
+    first, second = state.starts(0.0, 2)
+    refused = RunEnd(RunEnding.MODEL_REFUSED, "the endpoint has no such model")
+    state.observe(Update(first.job.job_id, 1, "here", end=refused), 0.0)
+    assert [each.end for each in state.jobs.values()] == [refused, None, refused, refused]
+    state.observe(Update(second.job.job_id, 1, "here", end=RunEnd(RunEnding.FINISHED)), 0.0)
+    assert state.done

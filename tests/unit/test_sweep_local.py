@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sweeping import Swept, make_job, unbroken_journals
 
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import RunEnding
 from ascend_gym.sweep.run_folders import RunFolders
@@ -128,3 +128,29 @@ def test_daemons_that_stay_away_end_the_sweep(tmp_path, executor):
     swept = Swept(tmp_path, jobs, executor, [daemon]).run()
     assert swept.endings() == ["infrastructure", "infrastructure"]
     assert len(swept.ended) == 1
+
+
+class LostCluster:
+    """An executor whose hosts are gone once a run has begun."""
+
+    def __init__(self):
+        self.begun = []
+
+    def capacity(self):
+        return 1
+
+    def start(self, task):
+        self.begun.append(task.job.job_id)
+
+    def updates(self, timeout_s):
+        raise InfrastructureError("the Ray cluster is gone")
+
+    stop_all = close = updates
+
+
+def test_a_sweep_whose_hosts_are_gone_ends_with_the_reason_and_reports_what_was_under_way(tmp_path):
+    jobs = [make_job(0), make_job(1)]
+    sweep = Swept(tmp_path, jobs, LostCluster()).run()
+    assert sweep.endings() == ["infrastructure"] * 2
+    assert {each.end.message for each in sweep.state.jobs.values()} == {"the Ray cluster is gone"}
+    assert [job.job_id for job in sweep.ended] == [jobs[0].job_id]

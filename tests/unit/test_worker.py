@@ -188,7 +188,7 @@ def test_nonsense_from_the_broker_ends_the_worker(broker: FakeBroker, worker: Wo
 
 
 def test_a_worker_whose_parent_is_gone_does_not_start() -> None:
-    code = "from npu_daemon.worker import die_with_parent; die_with_parent(1 << 30)"
+    code = "from npu_daemon.broker.worker_processes import die_with_parent; die_with_parent(1 << 30)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "is gone" in ended.stderr

@@ -12,7 +12,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison, Curve, Run, in_order
 from ascend_gym.report.generation import SUITE, FirstCandidate, by_method
 from ascend_gym.report.metrics import BUDGETS
-from ascend_gym.report.stored_runs import curve_of_run
+from ascend_gym.report.stored_runs import curve_of_run, method_names
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
@@ -172,7 +172,7 @@ class Results:
 def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str | None = None) -> Results:
     """Read the data of a report about ``runs``.
 
-    A method is named by its variant, followed by model, chip or budget if the runs have several.
+    A method is named by its variant, followed by model, chip, budget and settings in which the runs differ.
 
     Args:
         store: their store, which stays open.
@@ -191,25 +191,12 @@ def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str 
         where = f"WHERE run_id IN ({_marks(chunk)}) ORDER BY run_id, idx"
         for run_id, *values in store.query(f"SELECT run_id, {columns} FROM evaluations {where}", chunk):
             steps[run_id].append(PlottedStep(*values))
-    results = Results(store, tuple(runs), _names(runs), steps, reference)
+    results = Results(store, tuple(runs), method_names(runs, ("model", "chip", "budget")), steps, reference)
     if reference is not None and reference not in results.methods:
         known = ", ".join(results.methods)
         raise MisuseError(f"no run is of the reference {reference!r}; methods with runs: {known}")
     results.comparison(results.methods)  # refuses two runs in one place
     return results
-
-
-def _names(runs: Sequence[RunRecord]) -> dict[str, str]:
-    several = [
-        attribute
-        for attribute in ("model", "chip", "budget")
-        if len({getattr(run, attribute) for run in runs}) > 1
-    ]
-    names = {}
-    for run in runs:
-        added = [f"budget {run.budget}" if each == "budget" else str(getattr(run, each)) for each in several]
-        names[run.run_id] = f"{run.variant} ({', '.join(added)})" if added else run.variant
-    return names
 
 
 def _chunks(items: Sequence[str]) -> Iterable[list[str]]:

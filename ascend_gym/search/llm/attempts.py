@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ascend_gym.core.records import Candidate, EvalResult
 from ascend_gym.rewrites.answer import CODE_BEGINS
+from ascend_gym.search.llm.feedback import told_changes
 from ascend_gym.search.llm.measurement import compared, told_diagnostics
 
 _MAX_DIAGNOSTICS = 3
@@ -15,6 +16,9 @@ _MAX_DIFF_LINES = 60
 _MAX_MESSAGE_CHARACTERS = 400
 _MAX_REASON_CHARACTERS = 300
 _SHOWN_ATTEMPTS = 32
+_BRIEF_REASON_CHARACTERS = 160
+_CONCISE_DIFF_LINES = 40
+_KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,16 @@ class Attempt:
         outcome: how it ended, a line that begins with ``kept``, ``not faster`` or ``failed``.
         facts: latencies by case, or what the compiler, the run, the verdict or the reader of the answer said.
         reason: what the answer gave as its reason, on one line; empty if it gave none.
+        changes: where the time went otherwise than in the version that it came from, a line for each case.
+        base: the version that it came from where that is not the one to go on from, such as ``attempt 3``.
     """
 
     diff: tuple[str, ...]
     outcome: str
     facts: tuple[str, ...] = ()
     reason: str = ""
+    changes: tuple[str, ...] = ()
+    base: str = ""
 
     @classmethod
     def of(
@@ -62,16 +70,30 @@ class Attempt:
         )
         ended = outcome + (f" ({stage})" if stage else "")
         told = (*([cases] if cases else []), *facts)
-        return cls(applied_diff(parent, candidate), ended, told, reason_of(answer))
+        changes = told_changes(measured, result)
+        return cls(applied_diff(parent, candidate), ended, told, reason_of(answer), changes)
 
 
-def describe_attempts(attempts: Sequence[Attempt], first: int = 1) -> str:
-    """Return a section for each of the last attempts, the earliest first; they are counted from ``first``."""
+def describe_attempts(attempts: Sequence[Attempt], first: int = 1, *, in_full: int | None = None) -> str:
+    """Return what is told of the last attempts, the earliest first.
+
+    Args:
+        attempts: what was attempted.
+        first: number of the first of them.
+        in_full: how many of the last ones are told in full, the others in a line each; ``None`` for all. With
+            a number, those that were kept are told without their diff, as the sources that follow have it.
+    """
     if not attempts:
         return "Nothing was attempted yet."
     left_out = max(0, len(attempts) - _SHOWN_ATTEMPTS)
-    shown = enumerate(attempts[left_out:], left_out + first)
-    return "\n".join(_described(number, each) for number, each in shown)
+    brief = 0 if in_full is None else max(0, len(attempts) - in_full)
+    lines = []
+    for number, each in enumerate(attempts[left_out:], left_out):
+        if number < brief:
+            lines.append(_in_brief(number + first, each))
+            continue
+        lines.append(_described(number + first, each if in_full is None else _concise(each)))
+    return "\n".join(lines)
 
 
 def applied_diff(before: Candidate, after: Candidate) -> tuple[str, ...]:
@@ -108,6 +130,27 @@ def _outcome(measured: EvalResult, result: EvalResult) -> str:
 
 
 def _described(number: int, attempt: Attempt) -> str:
-    reason = [f"- its reason: {attempt.reason}"] if attempt.reason else []
-    lines = [f"### Attempt {number}, {attempt.outcome}", *reason, *(f"- {each}" for each in attempt.facts)]
+    since = f"with respect to {attempt.base}: " if attempt.base else ""
+    lines = [
+        f"### Attempt {number}, {attempt.outcome}",
+        *([f"- its reason: {attempt.reason}"] if attempt.reason else []),
+        *(f"- {each}" for each in attempt.facts),
+        *(f"- {since}{each}" for each in attempt.changes),
+    ]
     return "\n".join([*lines, diff_block(attempt.diff)] if attempt.diff else lines)
+
+
+def _concise(attempt: Attempt) -> Attempt:
+    """Return an attempt without a diff that the sources shown have anyway, or with a shorter one."""
+    if attempt.outcome.startswith(_KEPT):
+        return replace(attempt, diff=())
+    left_out = len(attempt.diff) - _CONCISE_DIFF_LINES
+    more = (f"({left_out} more lines)",) if left_out > 0 else ()
+    return replace(attempt, diff=(*attempt.diff[:_CONCISE_DIFF_LINES], *more))
+
+
+def _in_brief(number: int, attempt: Attempt) -> str:
+    """Return an attempt on one line: how it ended, in which cases, and its reason."""
+    reason = attempt.reason[:_BRIEF_REASON_CHARACTERS].removesuffix(" ...")
+    told = [attempt.outcome, *attempt.facts[:1], *([f"it said: {reason}"] if reason else [])]
+    return f"- Attempt {number}, {'; '.join(told)}"

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.digest import digest_of
@@ -115,6 +115,7 @@ class _Answer(BaseModel):
     model: str
     recorded: bool
     ending: Literal["complete", "token_limit", "refused"] = "complete"
+    cached_tokens: int = Field(default=0, exclude_if=lambda value: not value)
 
 
 class CassetteLlm:
@@ -179,6 +180,7 @@ class CassetteLlm:
             model=answer.model,
             recorded=answer.recorded or self._mode is not CassetteMode.RESUME,
             ending=Ending(answer.ending),
+            cached_tokens=answer.cached_tokens,
         )
 
     def _record(
@@ -201,6 +203,7 @@ class CassetteLlm:
             model=completion.model,
             recorded=completion.recorded,
             ending=completion.ending.value,
+            cached_tokens=completion.cached_tokens,
         )
         self._answers.put(prompt, answer.model_dump())
 

@@ -52,7 +52,7 @@ class OpenAiEmbedder:
         """
         self.model = model
         limits = limits or CallLimits(max_answer_bytes=MAX_VECTORS_BYTES)
-        self._endpoint = Endpoint(base_url, api_key, limits, clock or Clock())
+        self._endpoint = Endpoint(base_url, api_key, limits, clock or Clock(), model)
 
     @property
     def name(self) -> str:

@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 
 import openai
 
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.search.llm.limits import CallLimits, Clock, MinuteLimit
 from ascend_gym.search.llm.openai_client import HttpAnswer, NoAnswer, OpenAiClient
+from ascend_gym.search.llm.shared_limits import SharedMinuteLimit
 
 FIRST_DELAY_S = 0.5
 MAX_DELAY_S = 20.0
@@ -53,8 +55,10 @@ class RequestFailure:
 class Endpoint:
     """Asks one endpoint. Safe for use from several threads."""
 
-    def __init__(self, base_url: str | None, api_key: str | None, limits: CallLimits, clock: Clock) -> None:
-        """Prepare to ask; nothing is sent yet.
+    def __init__(
+        self, base_url: str | None, api_key: str | None, limits: CallLimits, clock: Clock, name: str = ""
+    ) -> None:
+        """Prepare to ask; nothing is sent yet. Rates hold for each ``name``, as a rule a model's.
 
         Raises:
             MisuseError: the key has characters that no key has, or neither key nor address is given.
@@ -69,7 +73,12 @@ class Endpoint:
         self._secret = key if len(key) >= _PLACEHOLDER_LENGTH else ""
         self._limits, self._clock = limits, clock
         self._client = OpenAiClient(base_url, key or None, limits.max_answer_bytes)
-        self._minute = MinuteLimit(limits.requests_per_minute, limits.tokens_per_minute)
+        rates = limits.requests_per_minute, limits.tokens_per_minute
+        self._minute: MinuteLimit | SharedMinuteLimit = MinuteLimit(*rates)
+        if limits.shared_rates is not None and any(rates):
+            self._minute = SharedMinuteLimit(
+                limits.shared_rates, digest_of("rates", base_url, name)[:16], *rates
+            )
         self._slots = threading.BoundedSemaphore(limits.max_concurrent)
 
     @property
@@ -193,6 +202,16 @@ def used_tokens(answer: Any) -> tuple[int, int]:
     completion = _count(usage.get("completion_tokens", usage.get("output_tokens")))
     total = _count(usage.get("total_tokens"))
     return prompt, max(completion, total - prompt)
+
+
+def cached_tokens(answer: Any) -> int:
+    """Return how many prompt tokens a provider had in its cache, by what the formats call it; 0 unknown."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    usage = usage if isinstance(usage, dict) else {}
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    cached = _count(details.get("cached_tokens", usage.get("prompt_cache_hit_tokens")))
+    return min(cached, used_tokens(answer)[0])
 
 
 def _count(value: Any) -> int:

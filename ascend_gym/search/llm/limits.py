@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Message
@@ -38,6 +39,8 @@ class CallLimits:
         tokens_per_minute: tokens of the requests begun within any 60 seconds: what each can take at most
             until it is answered, then what it took. A request larger than the limit takes a minute alone.
         max_answer_bytes: length of an answer's body.
+        shared_rates: folder in which all processes of this host that name it keep to the rates together;
+            ``None`` for rates of this process alone.
     """
 
     max_attempts: int = 8
@@ -45,20 +48,22 @@ class CallLimits:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     max_answer_bytes: int = MAX_ANSWER_BYTES
+    shared_rates: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse limits that let nothing through."""
         for name, value in vars(self).items():
-            if value is not None and value < 1:
+            if isinstance(value, int) and value < 1:
                 raise MisuseError(f"{name} must be at least 1, got {value}")
 
 
 @dataclass
 class Booking:
-    """A request's place in time: when it may begin, and the tokens that it takes."""
+    """A request's place in time: when it may begin, the tokens that it takes, its number if it has one."""
 
     start_s: float
     tokens: int
+    number: int = 0
 
 
 class MinuteLimit:
@@ -77,7 +82,7 @@ class MinuteLimit:
         with self._lock:
             while self._bookings and self._bookings[0].start_s + WINDOW_S <= now_s:
                 self._bookings.popleft()
-            start_s = self._earliest_s(tokens, now_s)
+            start_s = earliest_start_s(self._bookings, tokens, now_s, self._requests, self._tokens)
             if start_s > latest_s:
                 return None
             self._bookings.append(Booking(start_s, tokens))
@@ -88,18 +93,22 @@ class MinuteLimit:
         with self._lock:
             booking.tokens = tokens
 
-    def _earliest_s(self, tokens: int, now_s: float) -> float:
-        start_s = max(now_s, self._bookings[-1].start_s) if self._bookings else now_s
-        if self._requests is not None and len(self._bookings) >= self._requests:
-            start_s = max(start_s, self._bookings[-self._requests].start_s + WINDOW_S)
-        if self._tokens is None:
-            return start_s
-        room = self._tokens - min(tokens, self._tokens)
-        for booking in reversed(self._bookings):
-            room -= booking.tokens
-            if room < 0:
-                return max(start_s, booking.start_s + WINDOW_S)
+
+def earliest_start_s(
+    bookings: Sequence[Booking], tokens: int, now_s: float, most_requests: int | None, most_tokens: int | None
+) -> float:
+    """Return when a further request may begin, after the ``bookings`` of the last 60 seconds, in order."""
+    start_s = max(now_s, bookings[-1].start_s) if bookings else now_s
+    if most_requests is not None and len(bookings) >= most_requests:
+        start_s = max(start_s, bookings[-most_requests].start_s + WINDOW_S)
+    if most_tokens is None:
         return start_s
+    room = most_tokens - min(tokens, most_tokens)
+    for booking in reversed(bookings):
+        room -= booking.tokens
+        if room < 0:
+            return max(start_s, booking.start_s + WINDOW_S)
+    return start_s
 
 
 def prompt_bound_tokens(messages: Sequence[Message]) -> int:

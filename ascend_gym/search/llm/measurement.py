@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from ascend_gym.core.records import CaseResult, EvalResult, LaunchCost, Phase, Profile, TargetSheet
 from ascend_gym.core.status import Status
+from ascend_gym.search.llm.feedback import pause_causes
 
 _PIPES = {"aiv": ("vec", "scalar", "mte2", "mte3"), "aic": ("mac", "scalar", "mte1", "mte2", "fixpipe")}
 _COUNTS = {
@@ -25,6 +26,9 @@ _MEANING_OF_PAUSES = (
     ", in shares of its time, those before one line added up: before what, and after what, which it may have "
     "waited for (a pipe with little to do pauses without harm)"
 )
+_MEANING_OF_SCALAR = (
+    " (first-run code: machine instructions of the kernel that no block of the core had run before)"
+)
 _MEANING_OF_WAITS = (
     ", the share of core time that the next instruction of each waits for a flag, a barrier or another pipe, "
     "while those before it may still run"
@@ -38,6 +42,7 @@ _QUOTED_PLACE = re.compile(r"(at \S+:\d+) `[^`]*`")
 _BUSY = 0.8
 _OF_VALUES = "work depends on values"  # how the note begins that another input took longer
 _TELLING_WAIT = 0.01
+_TELLING_US = 0.02
 _TELLING_CONFLICT = 0.005
 _SMALL_COPY_BYTES = 16 * 1024
 _MEANING_OF_SIZES = f", where large begins at {_SMALL_COPY_BYTES}"
@@ -63,6 +68,12 @@ def describe_result(result: EvalResult, *, pauses: bool = True) -> str:
         lines += _case_lines(case, target, told, pauses=pauses)
     lines += [f"- {said}" for said in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
     return "\n".join(lines)
+
+
+def told_latencies(result: EvalResult) -> str:
+    """Return the latency and that of each case in one line, for readers who are told the rest elsewhere."""
+    cases = ", ".join(f"{case.case_id} {case.latency_us:.2f}" for case in result.cases if case.latency_us)
+    return f"{result.latency_us:.2f} us, by case: {cases}" if result.latency_us is not None else cases
 
 
 def told_diagnostics(result: EvalResult) -> list[str]:
@@ -103,6 +114,7 @@ def _case_lines(
     yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target, told)])}"
     yield f"  {'; '.join(_pipe_facts(case, case.profile, told))}"
     yield f"  {'; '.join(_work_facts(case.profile, told))}"
+    yield from _scalar_facts(case, told)
     if case.stalls and pauses:
         meaning = _once(_MEANING_OF_PAUSES, told)
         facts = [_quoted_once(fact, told) for fact in _stall_facts(case)]
@@ -205,6 +217,26 @@ def _conflicts(ratios: Mapping[str, float], told: set[str]) -> str:
     return f"bank conflicts in UB, by instruction: {', '.join(telling)}{meaning}"
 
 
+def _scalar_facts(case: CaseResult, told: set[str]) -> Iterator[str]:
+    """Yield what the scalar unit's time went into, for each kind of core, the largest first."""
+    known = case.cores.scalar if case.cores else {}
+    for kind, times in ((kind, known[kind]) for kind in _PIPES if kind in known):
+        fetched = f"first-run code ({times.fetched_instructions} instructions)"
+        parts = {
+            fetched: times.fetch_us,
+            "its own code, addresses and loops": times.code_us,
+            "queue calls": times.queue_us,
+            "accesses of UB and GM": times.access_us,
+            "issuing": times.issue_us,
+            "the compiler's flags": times.order_us,
+            "waits": times.wait_us,
+        }
+        longest_first = sorted(parts.items(), key=lambda part: -part[1])
+        shown = ", ".join(f"{name} {us:.2f}" for name, us in longest_first if us >= _TELLING_US)
+        meaning = _once(_MEANING_OF_SCALAR, told)
+        yield f"  scalar unit of {_CORES[kind]} cores, us{meaning}: {shown or 'nothing that counts'}"
+
+
 def _stall_facts(case: CaseResult) -> Iterator[str]:
     """Yield which pipe waits, before which line, and what it waits for; of each kind of core that ran."""
     kinds = {stall.pipe[:3] for stall in case.stalls}
@@ -213,7 +245,8 @@ def _stall_facts(case: CaseResult) -> Iterator[str]:
         shown[stall.pipe[:3]] += 1
         if shown[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
             continue
-        yield f"{stall.pipe} {stall.wait_ratio:.1%} before {stall.at}, after {stall.waits_for}"
+        first = f" (of that the first of {stall.times} {stall.first_ratio:.1%})" if stall.times > 1 else ""
+        yield f"{stall.pipe} {stall.wait_ratio:.1%}{first} before {stall.at}, after {pause_causes(stall)}"
 
 
 def _quoted_once(fact: str, quoted: set[str]) -> str:

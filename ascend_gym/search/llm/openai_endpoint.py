@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ascend_gym.core.errors import MisuseError, ModelError
+from ascend_gym.core.errors import MisuseError, ModelError, ModelRefusedError
 from ascend_gym.core.protocols import Completion, Ending, Message
 from ascend_gym.core.text import well_formed, without_thoughts
 from ascend_gym.search.llm import openai_responses
-from ascend_gym.search.llm.endpoint import Endpoint, RequestFailure, used_tokens
+from ascend_gym.search.llm.endpoint import Endpoint, RequestFailure, cached_tokens, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
 LEAST_ANSWER_TOKENS = 256
@@ -40,6 +40,18 @@ _OF_CHAT = {  # options, and how refusals name them
 }
 _OF_RESPONSES = {**_OF_CHAT, "store": r"\bstore\b"}
 _RESPONSES_ONLY = re.compile(r"\b(?:only|not)\b.{0,80}\bv1/(?:responses|chat/completions)\b", re.DOTALL)
+_QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+_NO_MONEY = re.compile(r"insufficient (?:quota|balance|credit)|exceeded your current quota", re.IGNORECASE)
+_NO_MODEL = re.compile(
+    r"model\b.{0,120}?\b(?:does not exist|not found|unknown|is not (?:a valid|available|supported))"
+    r"|(?:no such|unknown|invalid) model",
+    re.IGNORECASE | re.DOTALL,
+)
+_TO_DO = {
+    "model": "the endpoint has no such model: correct --model",
+    "key": "the endpoint does not accept the key: correct OPENAI_API_KEY",
+    "quota": "nothing is left to spend at the provider: pay, or take another",
+}
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LIMIT_REASONS = ("length", "max_tokens")
 _REFUSAL_REASONS = ("content_filter", "refusal", "safety")
@@ -70,6 +82,23 @@ def fitting_answer_tokens(status: int, code: str, message: str, max_tokens: int)
     else:
         return None
     return max(0, min(fits, max_tokens // 2 if fits >= max_tokens else fits))
+
+
+def lasting_refusal(status: int, code: str, message: str) -> str | None:
+    """Return why an endpoint will go on refusing (see ``ModelRefusedError``); ``None`` where it may not.
+
+    Args:
+        status: HTTP status of the refusal.
+        code: what the server calls the error.
+        message: what it says.
+    """
+    if status in (401, 403):
+        return "key"
+    if status == 402 or code in _QUOTA_CODES or (status == 429 and _NO_MONEY.search(message)):
+        return "quota"
+    if code == "model_not_found" or (status in (400, 404, 422) and _NO_MODEL.search(message)):
+        return "model"
+    return None
 
 
 @dataclass(frozen=True)
@@ -153,7 +182,7 @@ class OpenAiEndpoint:
         options = {"temperature": temperature, "reasoning_effort": reasoning_effort}
         self._options = {name: value for name, value in options.items() if value is not None}
         address, responses = openai_responses.split_address(base_url)
-        self._endpoint = Endpoint(address, api_key, limits or CallLimits(), clock or Clock())
+        self._endpoint = Endpoint(address, api_key, limits or CallLimits(), clock or Clock(), model)
         self._dialect = _Dialect(responses=responses)
         self._fitting_tokens = sys.maxsize  # of an answer, as far as refusals have told
 
@@ -192,6 +221,9 @@ class OpenAiEndpoint:
                 continue
             learnt = dialect.learnt_from(outcome)
             if learnt is None:
+                kind = lasting_refusal(outcome.status, outcome.code, outcome.message)
+                if kind is not None:
+                    raise ModelRefusedError(kind, f"model {self.model!r}: {_TO_DO[kind]}: {outcome.message}")
                 raise ModelError(f"model {self.model!r}: {outcome.message}")
             self._dialect = dialect = learnt
 
@@ -228,6 +260,7 @@ class OpenAiEndpoint:
             completion_tokens=completion_tokens,
             model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
             ending=ending,
+            cached_tokens=cached_tokens(answer),
         )
 
     def _with_room(self, fitting_tokens: int, refusal: RequestFailure) -> int:

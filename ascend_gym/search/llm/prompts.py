@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ascend_gym.core.digest import digest_of
@@ -20,6 +21,9 @@ from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.sheets import Scope, sheets
 from ascend_gym.search.llm.template import render
+
+_HEADER = re.compile(r"(?:\s*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*))+[ \t]*\n", re.DOTALL)
+_LICENCE = re.compile(r"\bcopyright\b|\blicen[cs]e", re.IGNORECASE)
 
 
 def prompt_digest(messages: Sequence[Message]) -> str:
@@ -98,27 +102,43 @@ def chip_of(result: EvalResult) -> str:
     return result.device.chip if result.device else "the device"
 
 
-def best_of_n_messages(spec: OpSpec, baseline: EvalResult, example: str = "") -> list[Message]:
+def best_of_n_messages(
+    spec: OpSpec, baseline: EvalResult, example: str = "", *, fold: bool = False
+) -> list[Message]:
     """Return the prompt of Best-of-N: the complete operator, its cases and how its own sources did.
 
     Args:
         spec: the operator.
         baseline: how its own sources did.
         example: what is shown of another operator, after all else.
+        fold: whether licence headers are left out.
     """
     user = render(
         "best_of_n",
         **case_fields(spec),
         **task_fields(spec, baseline),
         measurement=describe_result(baseline),
-        sources=render_sources(spec.baseline),
+        sources=render_sources(spec.baseline, fold=fold),
     )
     return [system_message(spec, spec.baseline, baseline), Message("user", f"{user}{example}")]
 
 
-def render_sources(candidate: Candidate) -> str:
-    """Return every source file as a fenced block under its path."""
-    return "\n".join(render_file(path, text) for path, text in candidate.texts.items())
+def render_sources(candidate: Candidate, *, fold: bool = False) -> str:
+    """Return every source file as a fenced block under its path; with ``fold`` without licence headers."""
+    texts = {path: folded(text) if fold else text for path, text in candidate.texts.items()}
+    return "\n".join(render_file(path, text) for path, text in texts.items())
+
+
+def folded(text: str) -> str:
+    """Return a source without the licence header that it begins with, and with a line in its place.
+
+    Edits match what is shown, so that they apply to the whole file all the same.
+    """
+    header = _HEADER.match(text)
+    if header is None or not _LICENCE.search(header[0]):
+        return text
+    lines = header[0].count("\n")
+    return f"// lines 1 to {lines}: licence, left out\n{text[header.end() :]}"
 
 
 def own_files(sources: Sources, others: Sources) -> str:

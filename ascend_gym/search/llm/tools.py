@@ -20,7 +20,8 @@ MOST_ROUNDS = 3
 """How often a model may ask for tools before an answer; each time for several, if it likes."""
 
 _MOST_REQUESTS = 8
-_REQUEST = re.compile(r"^[ \t>*-]*`?TOOL:[ \t]*(\w+)[ \t]*([^`\n]*?)`?[ \t]*$", re.MULTILINE)
+_REQUEST = re.compile(r"^[ \t>*-]*`?TOOL:([^\n]*)$", re.MULTILINE)
+_NAME_AND_WHAT = re.compile(r"(\w+)([^`]*)")
 _NEAREST = 3
 
 
@@ -41,7 +42,9 @@ class Toolbox:
         """Return what the tools say that an answer asks for; ``None`` if it asks for none, or has changes."""
         if CHANGES_BEGIN.search(answer):
             return None
-        asked = list(dict.fromkeys(_REQUEST.findall(answer)))[:_MOST_REQUESTS]
+        requests = (line.strip().removesuffix("`").strip() for line in _REQUEST.findall(answer))
+        matches = map(_NAME_AND_WHAT.fullmatch, requests)
+        asked = list(dict.fromkeys((each[1], each[2].strip()) for each in matches if each))[:_MOST_REQUESTS]
         said = [f"### {' '.join((name, what)).strip()}\n{self._said(name, what)}" for name, what in asked]
         return "\n\n".join(said) or None
 
@@ -49,7 +52,7 @@ class Toolbox:
         tool = self._tools.get(name.lower())
         if tool is None:
             return f"There is no tool {name!r}; there are: {', '.join(self._tools)}. Changes are evaluated."
-        return tool(what.strip())
+        return tool(what)
 
     def _looked_up(self, name: str) -> str:
         """Return the page of a call, of one that was shown the example alone, or the names most like it."""

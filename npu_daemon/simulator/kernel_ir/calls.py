@@ -16,6 +16,7 @@ from npu_daemon.simulator.kernel_ir.intrinsics import (
     memory_intrinsic,
 )
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
+from npu_daemon.simulator.kernel_ir.library_use import LibraryUse
 from npu_daemon.simulator.kernel_ir.origins import Origins
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
 from npu_daemon.simulator.kernel_ir.signatures import (
@@ -60,7 +61,9 @@ class CallReader:
         values: ValueChecker,
         symbols: Symbols,
         interface: KernelInterface,
+        library: LibraryUse,
     ) -> None:
+        self._library = library
         self._checked = checked
         self._types = types
         self._values = values
@@ -112,6 +115,8 @@ class CallReader:
                 raise _mismatch(name)
             if own is None:
                 self._checked.stubs[name] = signature
+            else:
+                self._library.check_call(step.debug[1:], own.debug)
             return step._replace(kind=StepKind.OWN_CALL, operand=f"@{name}", cost=ScalarClass.CALL)
         if MEMORY_FUNCTIONS.get(name) == plain:
             return step._replace(kind=StepKind.MEMORY_CALL, operand=name)

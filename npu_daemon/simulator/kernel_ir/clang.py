@@ -111,6 +111,17 @@ def bitcode_command(
     ]
 
 
+def syntax_command(kind: CoreKind, source: str, overlay_file: Path) -> list[str]:
+    """Return the call that only tells what is wrong with a source.
+
+    Args:
+        kind: the kind of core it runs on.
+        source: as the overlay shows it.
+        overlay_file: holds ``overlay``.
+    """
+    return [*_call(kind, overlay_file, (), ()), "-x", "c++", source, "-fsyntax-only"]
+
+
 def precompile(folder: Path) -> None:
     """Put the precompiled header of each kind of core into ``folder``.
 

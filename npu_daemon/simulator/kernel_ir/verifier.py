@@ -29,6 +29,7 @@ from npu_daemon.simulator.kernel_ir.instructions import (
 )
 from npu_daemon.simulator.kernel_ir.ir_text import split_module
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
+from npu_daemon.simulator.kernel_ir.library_use import LibraryUse
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
 from npu_daemon.simulator.kernel_ir.signatures import KernelInterface
 from npu_daemon.simulator.kernel_ir.symbols import OwnFunction, read_symbols
@@ -74,7 +75,9 @@ def verified(text: str, interface: KernelInterface) -> CheckedModule:
     values = ValueChecker(checked, types, symbols)
     for variable in checked.variables:
         values.check(variable.value or "null")
-    reader = _FunctionReader(types, values, CallReader(checked, types, values, symbols, interface))
+    library = LibraryUse(module.nodes)
+    calls = CallReader(checked, types, values, symbols, interface, library)
+    reader = _FunctionReader(types, values, calls, library)
     for function in symbols.functions.values():
         checked.functions.append(reader.read(function))
     _refuse_recursion(checked.functions)
@@ -110,7 +113,10 @@ def _refuse_recursion(functions: Sequence[CheckedFunction]) -> None:
 class _FunctionReader:
     """Reads functions line by line."""
 
-    def __init__(self, types: TypeTable, values: ValueChecker, calls: CallReader) -> None:
+    def __init__(
+        self, types: TypeTable, values: ValueChecker, calls: CallReader, library: LibraryUse
+    ) -> None:
+        self._library = library
         self._types = types
         self._values = values
         self._frame_bytes = 0
@@ -144,6 +150,7 @@ class _FunctionReader:
                 body, _, attached = line.partition(_METADATA)
                 found = _DEBUG.match(f"{_METADATA}{attached}") if attached else None
                 debug = found[1] if found else ""
+                self._library.check(debug[1:])
                 step = self._step(body, debug)
                 if step is not None:
                     steps.append(step)

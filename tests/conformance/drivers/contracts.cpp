@@ -93,6 +93,18 @@ LIBRARY(WelfordUpdate, const WelfordUpdateParam para{1, kCount, kCount, 0.5f};
         WelfordUpdate<float, float, false, kUpdate>(result(a), sized(kOther, kCount), source(a), sized(kFar, kCount), sized(kThird, kCount), scratch(a), para))
 LIBRARY(Xor, Xor(tensor<int16_t>(a[0]), sized<int16_t>(a[1], kCount), sized<int16_t>(kOther, kCount), scratch(a), static_cast<uint32_t>(kCount)))
 
+LIBRARY(RmsNorm, RmsNormTiling tiling{}; tiling.bLength = kRows; tiling.sLength = 1; tiling.hLength = tiling.originalHLength = kColumns;
+        tiling.reciprocalOfHLength = 1.0f / kColumns; tiling.mainBsLength = tiling.mainBsLengthAlign = kRows; tiling.mainBshLength = kCount; tiling.loopRound = 1;
+        RmsNorm(result(a), sized(kOther, kCount), sized(a[1], kColumns), scratch(a), 1.0f, tiling))
+LIBRARY(AscendAntiQuant, AscendAntiQuant<int8_t, half, false>(sized<half>(a[0], kCount), sized<int8_t>(a[1], kCount), half(1.0f), half(2.0f), scratch(a), kCount))
+constexpr TransDataConfig kPacks{DataFormat::NCDHW, DataFormat::NDC1HWC0};
+LIBRARY(TransData, const auto plain = MakeLayout(MakeShape(1, 16, 1, 1, 16), MakeStride()); const auto blocks = MakeLayout(MakeShape(1, 1, 1, 1, 16, 16), MakeStride());
+        const TransDataParams<decltype(MakeLayout(MakeShape(1, 16, 1, 1, 16), MakeStride())), decltype(MakeLayout(MakeShape(1, 1, 1, 1, 16, 16), MakeStride()))> params{plain, blocks};
+        TransData<kPacks>(tensor<half>(a[0]), tensor<half>(a[1]), scratch(a), params))
+LIBRARY(SoftmaxFlash, SoftMaxTiling tiling{}; tiling.srcM = kRows; tiling.srcK = kColumns;
+        SoftmaxFlash(result(a), sized(kOther, 8 * kRows), sized(kFar, 8 * kRows), source(a), sized(kThird, 8 * kRows), sized(kFourth, 8 * kRows),
+                     sized(kFourth + 4096, 8 * kRows), scratch(a), tiling, false, {kRows, kColumns, kRows, kColumns}))
+
 #define CONTRACT(name, call_name, overlap, page) \
     const Register kLibrary_##name(#name, [](Arguments a) { Library<LibraryContract::name>::call(a); });
 #include "asim/check/contracts.def"
@@ -127,6 +139,18 @@ const Register kBlockSum("instruction BlockReduceSum", [](Arguments a) { BlockRe
 const Register kBlockMax("instruction BlockReduceMax", [](Arguments a) { BlockReduceMax(result(a), source(a), 4, 64, 1, 1, 8); });
 const Register kBlockMin("instruction BlockReduceMin", [](Arguments a) { BlockReduceMin(result(a), source(a), 4, 64, 1, 1, 8); });
 const Register kPairSum("instruction PairReduceSum", [](Arguments a) { PairReduceSum(result(a), source(a), 4, 64, 1, 1, 8); });
+
+const Register kSelect("instruction Select", [](Arguments a) {
+    Select(result(a), tensor<uint8_t>(kOther), source(a), tensor<float>(kFar), SELMODE::VSEL_TENSOR_TENSOR_MODE, uint32_t{kCount});
+});
+const Register kGatherMask("instruction GatherMask", [](Arguments a) {
+    uint64_t kept = 0;
+    GatherMask(result(a), source(a), uint8_t{1}, false, 0u, GatherMaskParams{1, 4, 8, 0}, kept);
+});
+const Register kAddReluCast("instruction AddReluCast", [](Arguments a) { AddReluCast(tensor<half>(a[0]), source(a), tensor<float>(kOther), uint32_t{kCount}); });
+const Register kSubReluCast("instruction SubReluCast", [](Arguments a) { SubReluCast(tensor<half>(a[0]), source(a), tensor<float>(kOther), uint32_t{kCount}); });
+const Register kMulCast("instruction MulCast", [](Arguments a) { MulCast(tensor<int8_t>(a[0]), tensor<half>(a[1]), tensor<half>(kOther), uint32_t{2 * kCount}); });
+const Register kCopy("instruction CopyUbToUb", [](Arguments a) { Copy(result(a), source(a), uint64_t{64}, 4, CopyRepeatParams{1, 1, 8, 8}); });
 
 // Numbers.
 template <ParameterRange R>

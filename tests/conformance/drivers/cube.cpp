@@ -77,7 +77,7 @@ void register_moves() {
 }
 
 // Arguments: which L0 memory; map height, width, channels; columns, rows, first column, first row; stride; filter height,
-// width; dilation; paddings; transpose.
+// width; dilation; paddings; transpose; whether the numbers are packed.
 template <typename T>
 void register_load3d() {
     calls()["load3d " + std::string(type_name<T>())] = [](Arguments a) {
@@ -89,6 +89,18 @@ void register_load3d() {
         params.dilationFilterH = params.dilationFilterW = a[11];
         for (int i = 0; i < 4; ++i) params.padList[i] = a[12 + i];
         params.enTranspose = a[16] != 0;
+        if (a[17] != 0) {
+            const auto eight = [](uint64_t value, int place) { return value << (8 * place); };
+            AscendC::LoadData3DParamsV2Pro packed;
+            packed.channelSize = params.channelSize, packed.enTranspose = params.enTranspose;
+            packed.extConfig = uint64_t(params.kExtension) | uint64_t(params.mExtension) << 16 |
+                               uint64_t(params.kStartPt) << 32 | uint64_t(params.mStartPt) << 48;
+            packed.filterConfig = eight(params.strideW, 0) | eight(params.strideH, 1) | eight(params.filterW, 2) |
+                                  eight(params.filterH, 3) | eight(params.dilationFilterW, 4) | eight(params.dilationFilterH, 5);
+            AscendC::Load3DSetFMatrixCal(params.l1H, params.l1W, params.padList);
+            AscendC::SetLoadDataPaddingValue(static_cast<T>(0));
+            return AscendC::LoadData(at<T>(kLeft[a[0]], 0), at<T>(AscendC::TPosition::A1, 0), packed);
+        }
         AscendC::LoadData(at<T>(kLeft[a[0]], 0), at<T>(AscendC::TPosition::A1, 0), params);
     };
 }

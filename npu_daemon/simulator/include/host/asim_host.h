@@ -2,6 +2,8 @@
 // for themselves (tiling/tiling_api.h: TCubeTiling and SoftMaxTiling) is not in it.
 #pragma once
 
+#include <cstdlib>
+
 #include "base/alog_pub.h"
 #include "base/err_msg.h"
 #include "graph/utils/type_utils.h"

@@ -31,12 +31,17 @@ inline errno_t strcat_s(char *target, size_t capacity, const char *source) {
 }
 
 // Number of characters written, or -1 when `limit` or `capacity` cut the text.
+inline int vsnprintf_s(char *target, size_t capacity, size_t limit, const char *format, va_list arguments) {
+    const size_t room = limit < capacity ? limit + 1 : capacity;
+    const int length = std::vsnprintf(target, room, format, arguments);
+    return length < 0 || static_cast<size_t>(length) >= room ? -1 : length;
+}
+
 __attribute__((format(printf, 4, 5))) inline int snprintf_s(char *target, size_t capacity, size_t limit,
                                                             const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    const size_t room = limit < capacity ? limit + 1 : capacity;
-    const int length = std::vsnprintf(target, room, format, arguments);
+    const int length = vsnprintf_s(target, capacity, limit, format, arguments);
     va_end(arguments);
-    return length < 0 || static_cast<size_t>(length) >= room ? -1 : length;
+    return length;
 }

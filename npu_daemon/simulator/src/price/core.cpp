@@ -149,15 +149,15 @@ bool Core::issue_access(const Entry &entry) {
     if (*before > scalar_time_) {
         scalar_time_ = *before + chip_.flag_cycles;
         // The compiler's flag, and then the access itself, which has not gone on meanwhile.
-        work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles);
+        work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles, &ScalarWork::order_cycles);
     }
     const Operand &operand = entry.operands[0];
     if (operand.space != static_cast<uint64_t>(Space::Gm)) return true;
     const bool past_cache = (entry.record.flag_id & kPastCache) != 0;
     switch (past_cache ? DataCache::Found::Nothing : data_cache_.load(operand.address)) {
         case DataCache::Found::Line: break;
-        case DataCache::Found::LineBefore: work(chip_.scalar_gm_stream_cycles); break;
-        case DataCache::Found::Nothing: work(chip_.scalar_gm_miss_cycles); break;
+        case DataCache::Found::LineBefore: work(chip_.scalar_gm_stream_cycles, &ScalarWork::access_cycles); break;
+        case DataCache::Found::Nothing: work(chip_.scalar_gm_miss_cycles, &ScalarWork::access_cycles); break;
     }
     return true;
 }
@@ -231,7 +231,7 @@ void Core::order_vectors(const Entry &entry) {
     after_own_ = false;
     if (info(record.op).pipe == Pipe::V) {
         after_own_ = vector_order_.next(entry);
-        if (after_own_) work(chip_.issue_cycles);
+        if (after_own_) work(chip_.issue_cycles, &ScalarWork::order_cycles);
     } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
         held_up_cycles_ = chip_.flag_cycles;
     } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
@@ -264,20 +264,39 @@ double Core::fetch_cycles(uint32_t instructions) {
     return lines * chip_.code_line_cycles + units * (chip_.code_unit_cycles + shared_.cores * chip_.code_turn_cycles);
 }
 
+// What the work before a record was for, where that is asked for.
+void Core::note_work(const ScalarCounts &counts) {
+    ScalarWork &all = counters_.scalar_work;
+    all.issue_cycles += chip_.issue_cycles;
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) {
+        const double cycles = counts[i] * chip_.scalar_cycles[i];
+        switch (static_cast<ScalarClass>(i)) {
+            case ScalarClass::Queue: all.queue_cycles += cycles; break;
+            case ScalarClass::Access:
+            case ScalarClass::Load:
+            case ScalarClass::Store: all.access_cycles += cycles; break;
+            case ScalarClass::Fetched: break;   // see fetch_cycles
+            default: all.code_cycles += cycles;
+        }
+    }
+    if (!has_code_) all.fetched_instructions += counts[static_cast<size_t>(ScalarClass::Fetched)];
+}
+
 // The scalar unit's own work on a record is paid once, when it comes to it.
 [[gnu::always_inline]] inline void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
     work(records_->scalar_cycles([this](const ScalarCounts &counts) { return scalar_cycles(counts); }));
     const uint32_t fetched = has_code_ ? 0 : records_->scalar_counts()[static_cast<size_t>(ScalarClass::Fetched)];
-    if (__builtin_expect(fetched != 0, 0)) work(fetch_cycles(fetched));
+    if (__builtin_expect(fetched != 0, 0)) work(fetch_cycles(fetched), &ScalarWork::fetch_cycles);
+    if (draws_) note_work(records_->scalar_counts());
     if (entry.kind == RecordKind::Flag) return take_flag(entry);
     if (entry.kind == RecordKind::Copy || entry.kind == RecordKind::Access) {
         shared_.coverage.mark(id_, entry);
     } else {
         order_vectors(entry);
     }
-    if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
+    if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles, &ScalarWork::order_cycles);
 }
 
 // Issues the next record if nothing blocks the scalar unit.

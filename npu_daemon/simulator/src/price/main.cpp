@@ -54,7 +54,14 @@ void print_memory(const CoreCounters &core) {
     printf(",\"main_read_bytes\":%.17g,\"main_written_bytes\":%.17g", core.read_traffic.miss_bytes, core.main_written_bytes);
 }
 
-void print_core(const CoreCounters &core, bool cube, const char *separator) {
+void print_scalar_work(const ScalarWork &work) {
+    printf(",\"scalar_work\":{\"fetched_instructions\":%llu,\"fetch_cycles\":%.17g,\"issue_cycles\":%.17g,\"code_cycles\":%.17g,"
+           "\"queue_cycles\":%.17g,\"access_cycles\":%.17g,\"order_cycles\":%.17g}",
+           static_cast<unsigned long long>(work.fetched_instructions), work.fetch_cycles, work.issue_cycles, work.code_cycles,
+           work.queue_cycles, work.access_cycles, work.order_cycles);
+}
+
+void print_core(const CoreCounters &core, bool cube, bool drawn, const char *separator) {
     constexpr struct { Pipe pipe; const char *name; } kPipes[] = {{Pipe::S, "scalar"}, {Pipe::V, "vec"}, {Pipe::M, "mac"},
         {Pipe::MTE1, "mte1"}, {Pipe::MTE2, "mte2"}, {Pipe::MTE3, "mte3"}, {Pipe::FIX, "fixpipe"}};
     printf("%s{\"kind\":\"%s\",\"total_cycles\":%.17g", separator, cube ? "aic" : "aiv", core.total_cycles);
@@ -66,6 +73,7 @@ void print_core(const CoreCounters &core, bool cube, const char *separator) {
     printf(",\"read_bytes\":%llu,\"written_bytes\":%llu", static_cast<unsigned long long>(core.read_bytes),
            static_cast<unsigned long long>(core.written_bytes));
     print_memory(core);
+    if (drawn) print_scalar_work(core.scalar_work);
     printf(",\"bank_group_conflict_cycles\":%.17g,\"bank_conflict_cycles\":%.17g,\"clock_reads\":[",
            core.bank_group_conflict_cycles, core.bank_conflict_cycles);
     for (size_t i = 0; i < core.clock_reads.size(); ++i) printf("%s%.17g", i ? "," : "", core.clock_reads[i]);
@@ -99,7 +107,7 @@ void report(const Price &price, const Timeline &timeline, const std::vector<Tens
     print_bytes("first_unwritten", tensors, coverage, true, kMissing, &TensorCoverage::first_missing);
     print_conflicts(price);
     printf("\"cores\":[");
-    for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i % price.composition.cores() < price.composition.cubes, i ? "," : "");
+    for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i % price.composition.cores() < price.composition.cubes, timeline.on(), i ? "," : "");
     printf("]}\n");
 }
 

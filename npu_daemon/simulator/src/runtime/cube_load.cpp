@@ -89,9 +89,8 @@ void check_convolution(const Load3dShape &shape) {
                                   shape.dilation_height}) {
         if (number > UINT16_MAX) fault(FaultKind::RuntimeFault, kCall, "a number of %u: all of them have 16 bits", number);
     }
-    if (shape.stride_width == 0 || shape.stride_height == 0 || shape.filter_width == 0 || shape.filter_height == 0) {
-        fault(FaultKind::RuntimeFault, kCall, "strides of %u and %u, a filter of %u x %u: expected at least 1", shape.stride_width, shape.stride_height,
-              shape.filter_width, shape.filter_height);
+    if (shape.stride_width == 0 || shape.stride_height == 0) {
+        fault(FaultKind::RuntimeFault, kCall, "strides of %u and %u, expected at least 1", shape.stride_width, shape.stride_height);
     }
 }
 
@@ -121,12 +120,18 @@ public:
             fault(FaultKind::RuntimeFault, "LoadData(3D)", "column block %u lies beyond the %u channels: kStartPt and kExtension name more than there are",
                   column_block, shape_.channels);
         }
-        return l1_ + offset;
+        const CubeRegisters &cube = block_registers();
+        if (cube.load_boundary == 0) return l1_ + offset;
+        const uint8_t *const start = asim::block().memories[static_cast<int>(Space::L1)].base;
+        const auto place = static_cast<uint64_t>(l1_ - start) + offset;
+        return place < cube.load_boundary ? l1_ + offset : start + place % cube.load_boundary;
     }
 
     uint32_t lanes() const { return lanes_; }
 
 private:
+    static const CubeRegisters &block_registers() { return asim::block().cube; }
+
     const uint8_t *l1_;
     const Load3dShape &shape_;
     uint32_t lanes_;
@@ -202,10 +207,11 @@ void load_transposed(Space space, uint8_t *dst, const uint8_t *l1, LoadSquaresSh
     emit_load(space, shape.repeats * fractals, shape.element_bytes, offset, dst_bytes, origin, src.extent);
 }
 
-void load_3d(Space space, uint8_t *dst, const uint8_t *l1, Load3dShape shape) {
+namespace {
+
+// One repeat; returns how many bytes it has written.
+uint64_t load_3d_once(Space space, uint8_t *dst, const uint8_t *l1, const Load3dShape &shape) {
     constexpr const char *kCall = "LoadData(3D)";
-    if (!on_cube_core() || shape.rows == 0 || shape.columns == 0) return;
-    check_target(kCall, space);
     check_convolution(shape);
     const Patches patches(l1, shape);
     const uint32_t lanes = patches.lanes();
@@ -232,6 +238,40 @@ void load_3d(Space space, uint8_t *dst, const uint8_t *l1, Load3dShape shape) {
         }
     }
     emit_load(space, static_cast<uint32_t>((dst_bytes + kFractalBytes - 1) / kFractalBytes), shape.element_bytes, offset, dst_bytes, origin, src_bytes);
+    return (dst_bytes + kFractalBytes - 1) / kFractalBytes * kFractalBytes;
+}
+
+// Paths that the page excludes by element type.
+void check_3d_path(Space space, const Load3dShape &shape) {
+    constexpr const char *kCall = "LoadData(3D)";
+    check_target(kCall, space);
+    if (space == Space::L0B && shape.element_bytes == 1) {
+        fault(FaultKind::RuntimeFault, kCall, "elements of 1 byte do not go from L1 to L0B: this path takes those of 2 and 4 bytes");
+    }
+    if (space == Space::L0A && shape.transpose && shape.element_bytes == 1) {
+        fault(FaultKind::RuntimeFault, kCall, "enTranspose on the way to L0A takes elements of 2 and 4 bytes, these have 1");
+    }
+    // The last block of channels holds all of them, or 4, 8 or 16 where that is less.
+    const uint32_t left = shape.channels % (kUbBlockBytes / std::max(shape.element_bytes, 1u));
+    if (left != 0 && left != 4 && left != 8 && left != 16) {
+        fault(FaultKind::RuntimeFault, kCall, "channelSize is %u: expected whole blocks of %u channels, and 4, 8 or 16 more", shape.channels,
+              kUbBlockBytes / shape.element_bytes);
+    }
+}
+
+}  // namespace
+
+void load_3d(Space space, uint8_t *dst, const uint8_t *l1, Load3dShape shape) {
+    if (!on_cube_core() || shape.rows == 0 || shape.columns == 0) return;
+    const FeatureMap &map = map_of(shape);
+    if (map.height == 0 || map.width == 0 || shape.channels == 0 || shape.filter_width == 0 || shape.filter_height == 0) return;   // as documented
+    check_3d_path(space, shape);
+    const CubeRegisters registers = block().cube;
+    for (uint32_t repeat = 0; repeat < registers.load_repeats; ++repeat) {
+        dst += load_3d_once(space, dst, l1, shape);
+        const uint32_t unit = registers.load_along_width ? kUbBlockBytes / shape.element_bytes : kRows;
+        (registers.load_along_width ? shape.first_column : shape.first_row) += registers.load_stride * unit;
+    }
 }
 
 }  // namespace asim

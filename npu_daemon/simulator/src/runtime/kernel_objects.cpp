@@ -56,6 +56,18 @@ void note_shape(const void *base, AscendC::ShapeInfo shape) {
     objects.shapes.emplace(base, shape);
 }
 
+void note_tag(const void *base, int32_t tag) {
+    KernelObjects &objects = kernel_objects();
+    if (objects.tags.count(base) == 0) objects.take("SetUserTag", kShapeBytes);
+    objects.tags[base] = tag;
+}
+
+int32_t noted_tag(const void *base) {
+    const auto &tags = kernel_objects().tags;
+    const auto found = tags.find(base);
+    return found == tags.end() ? 0 : found->second;
+}
+
 void noted_shape(const void *base, AscendC::ShapeInfo *shape) {
     kernel_access(shape, sizeof *shape, true);
     const auto &shapes = kernel_objects().shapes;

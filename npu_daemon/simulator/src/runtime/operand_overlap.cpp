@@ -82,7 +82,7 @@ void check_same(Op op, uint32_t repeats, std::initializer_list<Operand> operands
         const Rows written = rows_of(result, repeats, widest), read = rows_of(operand, repeats, widest);
         const bool in_place = written.begin == read.begin && written.step == read.step && written.step >= written.bytes;
         if (in_place || gathers(op, index, written, read)) continue;
-        const bool widths_differ = op == Op::Cast || op == Op::Cast64;
+        const bool widths_differ = op == Op::Cast || op == Op::Cast64 || op == Op::AddReluCast || op == Op::SubReluCast || op == Op::MulCast;
         for (int64_t repeat = 0; repeat < repeats; ++repeat) {
             const bool later = reaches_later(written, read, repeat, repeats);
             if (!later && (widths_differ || !in_part(written, read, repeat))) continue;

@@ -124,6 +124,22 @@ void reset_buffers() {
     reset_local();
 }
 
+void keep_spill(uint8_t *base, uint32_t bytes) {
+    block().spill = base;
+    block().spill_bytes = bytes;
+}
+
+uint8_t *part_of_spill(int32_t offset, uint64_t bytes) {
+    const Block &self = block();
+    if (self.spill == nullptr) fault(FaultKind::RuntimeFault, "WriteSpmBuffer or ReadSpmBuffer", "there is no SPM buffer: call InitSpmBuffer first");
+    if (offset < 0 || bytes > self.spill_bytes || static_cast<uint32_t>(offset) > self.spill_bytes - bytes) {
+        fault(FaultKind::RuntimeFault, "WriteSpmBuffer or ReadSpmBuffer",
+              "%llu bytes from byte %d on do not lie in the SPM buffer of %u bytes, the size that InitSpmBuffer was given",
+              static_cast<unsigned long long>(bytes), offset, self.spill_bytes);
+    }
+    return self.spill + offset;
+}
+
 uint8_t *allocate_pool(Space space, uint32_t bytes) {
     require_pipe();
     check_space(space);
@@ -176,6 +192,17 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each, uint8_t *pooled) {
         if (pooled == nullptr) base = shape_.space == Space::Ub ? take_queue_ub(bytes_each_) : allocate_local(shape_.space, bytes_each_);
         buffers_.push_back({base, block().buffers++ % kBufferFlags, 0, State::Free});
     }
+}
+
+void Queue::add(uint8_t *base, uint64_t bytes) {
+    if (buffers_.size() >= kMaxQueueBuffers) {
+        fault(FaultKind::RuntimeFault, "InitBufHandle", "a queue holds 1 to %u buffers, this is one more", kMaxQueueBuffers);
+    }
+    if (round_to_block(bytes) != bytes_each_) {
+        fault(FaultKind::RuntimeFault, "InitBufHandle", "a buffer of %llu bytes, expected %llu as the others of the queue",
+              static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(bytes_each_));
+    }
+    buffers_.push_back({base, block().buffers++ % kBufferFlags, 0, State::Free});
 }
 
 bool Queue::has_free() const {
@@ -300,6 +327,10 @@ uint32_t queue_init_in_pool(uint32_t number, QueueShape shape, uint32_t buffers,
     Queue &queue = renewed_queue(number, shape);
     queue.init(buffers, bytes_each, pool_next(pool, buffers, bytes_each));
     return number;
+}
+
+void queue_add_buffer(uint32_t queue, BufferPool pool, uint32_t bytes) {
+    queue_of("InitBufHandle", queue).add(pool_next(pool, 1, bytes), bytes);
 }
 
 uint8_t *queue_allocate(uint32_t queue) {

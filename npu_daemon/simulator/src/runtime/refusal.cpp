@@ -29,12 +29,16 @@ constexpr Words kWords[] = {
     {FaultKind::RuntimeFault, "Gather, Brcb or Copy",
      "has no instruction for elements of %u bytes: the library compiles the call to nothing; use elements of 16 or 32 bits"},
     {FaultKind::RuntimeFault, "Trap", "the kernel stopped itself"},
+    {FaultKind::RuntimeFault, "GetBufHandle", "there is no buffer %u: EXTERN_IMPL_BUFPOOL declares %u"},
+    {FaultKind::RuntimeFault, "SetCtrlSpr", "bits %u to %u: of CTRL, bit 48 can be set on Atlas A2"},
+    {FaultKind::Unsupported, "SetSaturationFlag or SetCtrlSpr",
+     "results of half and bfloat16_t that saturate, and casts to integers that wrap around, are not simulated"},
 };
 
 }  // namespace
 
 void refuse(Refusal what, uint32_t first, uint32_t second, uint32_t third) {
-    const Words &words = kWords[what <= Refusal::Trap ? static_cast<uint32_t>(what) : static_cast<uint32_t>(Refusal::Trap)];
+    const Words &words = kWords[what <= Refusal::Saturation ? static_cast<uint32_t>(what) : static_cast<uint32_t>(Refusal::Trap)];
     fault(words.kind, words.call, words.format, first, second, third);
 }
 

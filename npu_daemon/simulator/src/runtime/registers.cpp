@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "asim/check/check.h"
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/kernel_memory.h"
@@ -40,6 +41,19 @@ void set_atomic(AtomicMode mode) {
     block().atomic = mode;
 }
 
+void note_store_atomic(uint16_t type) { block().atomic_dtype = static_cast<uint8_t>(type); }
+uint16_t noted_store_atomic() { return block().atomic == AtomicMode::None ? 0 : block().atomic_dtype; }
+
+void watch_memory(uint32_t which, uint32_t start, uint32_t end, uint32_t kinds) {
+    if (which >= kWatches) fault(FaultKind::RuntimeFault, "CheckLocalMemoryIA", "enableBit is %u, expected 0 to 3", which);
+    if (start > UINT16_MAX || end > UINT16_MAX) {
+        fault(FaultKind::RuntimeFault, "CheckLocalMemoryIA", "startAddr is %u and endAddr %u, expected 0 to 65535 units of 32 bytes", start, end);
+    }
+    Block &self = block();
+    self.watched[which] = {(uint64_t{start} + 1) * kUbBlockBytes, (uint64_t{end} + 1) * kUbBlockBytes, kinds};
+    self.watches = std::any_of(std::begin(self.watched), std::end(self.watched), [](const WatchedMemory &each) { return each.kinds != 0; });
+}
+
 void set_padding(uint64_t bits) {
     vector_registers().padding = bits;
     vector_registers().padding_set = true;
@@ -48,6 +62,13 @@ void set_padding(uint64_t bits) {
 void set_deq_scale(uint64_t bits) {
     vector_registers().deq_scale = bits;
     vector_registers().deq_scale_set = true;
+}
+
+void set_deq_table(const uint8_t *table) {
+    constexpr uint64_t kTableBytes = 128;
+    const uint64_t offset = checked_ub("SetDeqScale", table, kTableBytes);
+    check_ub_alignment("SetDeqScale", "vdeq", offset, kUbBlockBytes);
+    set_deq_scale(offset / kUbBlockBytes);
 }
 
 void read_register(VectorRegister which) {
@@ -87,6 +108,21 @@ void set_address_register(uint32_t which, const uint64_t *addresses) {
 
 void set_feature_map(bool right_matrix, FeatureMap map) { block().cube.maps[right_matrix ? 1 : 0] = map; }
 void set_load_padding(uint64_t bits) { block().cube.pad_value = bits; }
+void set_load_boundary(uint32_t bytes) {
+    constexpr uint32_t kLeast = 1024;
+    if (bytes != 0 && bytes < kLeast) {
+        fault(FaultKind::RuntimeFault, "SetLoadDataBoundary", "boundaryValue is %u, expected 0 (none) or at least %u bytes", bytes, kLeast);
+    }
+    block().cube.load_boundary = bytes;
+}
+
+void set_load_repeat(uint32_t repeats, uint32_t stride, uint32_t mode) {
+    if (repeats > UINT8_MAX) fault(FaultKind::RuntimeFault, "SetLoadDataRepeat", "repeatTime is %u, expected 0 to 255", repeats);
+    if (mode > 1) fault(FaultKind::RuntimeFault, "SetLoadDataRepeat", "repeatMode is %u, expected 0 (height) or 1 (width)", mode);
+    CubeRegisters &cube = block().cube;
+    cube.load_repeats = repeats, cube.load_stride = stride, cube.load_along_width = mode == 1;
+}
+
 void set_hf32(bool enabled) { block().cube.hf32 = enabled; }
 void set_hf32_ties_to_zero(bool enabled) { block().cube.hf32_ties_to_zero = enabled; }
 

@@ -240,6 +240,16 @@ void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
 
 namespace {
 
+// What CheckLocalMemoryIA watches; instructions are checked where they are traced.
+void check_watched_scalar(const char *call, uint64_t offset, uint32_t bytes, bool write) {
+    if (__builtin_expect(!block().watches, 1)) return;
+    for (const WatchedMemory &watched : block().watched) {
+        if ((watched.kinds & (write ? 2u : 1u)) == 0 || offset >= watched.end || offset + bytes <= watched.begin) continue;
+        fault(FaultKind::RuntimeFault, call, "%s unified buffer byte %llu, which CheckLocalMemoryIA watches", write ? "writes" : "reads",
+              static_cast<unsigned long long>(offset));
+    }
+}
+
 // A cube core has no unified buffer: what vector calls leave in the simulated one is nothing that its scalar unit could load.
 void forget_on_cube_core(void *pointer, uint32_t bytes, bool write) {
     if (on_cube_core() && !write) std::memset(pointer, rerun().poison, bytes);
@@ -250,6 +260,7 @@ void forget_on_cube_core(void *pointer, uint32_t bytes, bool write) {
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
     const uint64_t offset = checked_ub(call, pointer, bytes);
     check_ub_alignment(call, "element", offset, bytes);
+    check_watched_scalar(call, offset, bytes, write);
     trace_scalar(offset, Space::Ub, bytes, write, 0);
     forget_on_cube_core(pointer, bytes, write);
     return pointer;

@@ -134,6 +134,21 @@ bool exists_on_cube_core(Op op) {
     return info(op).pipe != Pipe::V && op != Op::CopyGmToUb && op != Op::CopyUbToGm;
 }
 
+// Ends the run where an instruction touches what CheckLocalMemoryIA watches.
+void check_watched(const Block &self, const Instruction &instruction, std::initializer_list<Operand> operands) {
+    if (instruction.pipe == Pipe::S) return;    // the scalar unit's accesses are checked one by one
+    const uint32_t shift = instruction.pipe == Pipe::V ? 2 : 4;
+    for (const Operand *operand = operands.begin(); operand != operands.end(); ++operand) {
+        if (static_cast<Space>(operand->space) != Space::Ub) continue;
+        const uint32_t kind = 1u << (shift + (operand == operands.begin() ? 1 : 0));
+        for (const WatchedMemory &watched : self.watched) {
+            if ((watched.kinds & kind) == 0 || operand->address >= watched.end || operand->address + operand->extent_bytes <= watched.begin) continue;
+            fault(FaultKind::RuntimeFault, instruction.name, "%s unified buffer byte %llu, which CheckLocalMemoryIA watches",
+                  operand == operands.begin() ? "writes" : "reads", static_cast<unsigned long long>(std::max<uint64_t>(operand->address, watched.begin)));
+        }
+    }
+}
+
 uint32_t take(uint64_t &counter) {
     const uint32_t taken = counter > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(counter);
     counter -= taken;
@@ -170,6 +185,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     Block &self = block();
     const Instruction &instruction = info(record.op);
     if (self.kind == CoreKind::Cube && !exists_on_cube_core(record.op)) return;
+    if (__builtin_expect(self.watches, 0)) check_watched(self, instruction, operands);
     if (++g_records > g_record_limit) too_large();
     record.operands = static_cast<uint8_t>(operands.size());
     ScalarCounts scalar;

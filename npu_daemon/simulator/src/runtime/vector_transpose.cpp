@@ -1,6 +1,10 @@
 // Transposition of 16 data blocks at a time.
 #include "asim/semantics/transpose.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "asim/machine/kernel_memory.h"
 #include "asim/semantics/indexed_lanes.h"
 
@@ -61,6 +65,30 @@ void transpose_once(const Blocks &dst, const Blocks &src, const TransposeShape &
 
 namespace {
 
+// Within a repeat results lie where sources do, or apart; no repeat writes what a later one reads.
+void check_blocks_overlap(const uint64_t (&dst)[kTransposeBlocks], const uint64_t (&src)[kTransposeBlocks], const TransposeShape &shape,
+                          uint32_t dst_shift, uint32_t src_shift) {
+    const auto place = [](uint64_t address, uint32_t shift, uint32_t repeat, uint32_t stride) {
+        return address + (uint64_t{shift} + uint64_t{repeat} * stride) * kUbBlockBytes;
+    };
+    std::vector<std::pair<uint64_t, uint32_t>> read;       // where a block begins, and the repeat
+    for (uint32_t repeat = 0; repeat < shape.repeats; ++repeat) {
+        for (const uint64_t address : src) read.push_back({place(address, src_shift, repeat, shape.src_repeat_stride), repeat});
+    }
+    std::sort(read.begin(), read.end());
+    for (uint32_t repeat = 0; repeat < shape.repeats; ++repeat) {
+        for (const uint64_t address : dst) {
+            const uint64_t begin = place(address, dst_shift, repeat, shape.dst_repeat_stride);
+            for (auto found = std::lower_bound(read.begin(), read.end(), std::pair{begin - kUbBlockBytes + 1, 0u});
+                 found != read.end() && found->first < begin + kUbBlockBytes; ++found) {
+                if (found->second <= repeat) continue;
+                fault(FaultKind::RuntimeFault, "TransDataTo5HD", "dst overlaps src: repeat %u writes what repeat %u reads; use another buffer", repeat,
+                      found->second);
+            }
+        }
+    }
+}
+
 template <typename Bits>
 void transpose_lists(const uint64_t (&dst)[kTransposeBlocks], const uint64_t (&src)[kTransposeBlocks], const TransposeShape &shape) {
     for (const uint32_t units : {shape.repeats, shape.dst_repeat_stride, shape.src_repeat_stride}) check_units("TransDataTo5HD", "a stride or repeat", units);
@@ -72,6 +100,8 @@ void transpose_lists(const uint64_t (&dst)[kTransposeBlocks], const uint64_t (&s
     }
     const Operand out = blocks_operand("dst", dst, shape.repeats, shape.dst_repeat_stride, dst_shift);
     const Operand in = blocks_operand("src", src, shape.repeats, shape.src_repeat_stride, src_shift);
+    const bool may_overlap = out.address < in.address + in.extent_bytes && in.address < out.address + out.extent_bytes;
+    if (may_overlap && shape.repeats > 1 && block().library_calls == 0) check_blocks_overlap(dst, src, shape, dst_shift, src_shift);
     for (uint32_t repeat = 0; repeat < shape.repeats; ++repeat) {
         Blocks to, from;
         locate(to, dst, dst_shift + repeat * shape.dst_repeat_stride);

@@ -1,12 +1,11 @@
-// Device side of Sort: rows in descending order and where their elements come from. What pads a row is less than any
-// element and comes last.
+// Device side of Sort: rows in descending order and where their elements come from. What pads a row is minus infinity
+// and stands behind it: no element is less, and equal ones keep their order, so that the padding comes last.
 #include "kernel_operator.h"
 
 constexpr int32_t BUFFER_NUM = 1;
 
 constexpr uint32_t SORTED_TOGETHER = 32;
 constexpr uint32_t RECORD_BYTES = 8; // a value and its index
-constexpr float LEAST = -65504.0f;
 
 template <typename T>
 class KernelSort {
@@ -32,6 +31,13 @@ public:
         pipe.InitBuffer(placeBuf, tileLength * sizeof(int32_t));
         pipe.InitBuffer(recordBuf, tileLength * RECORD_BYTES);
         pipe.InitBuffer(workBuf, tileLength * RECORD_BYTES);
+        if constexpr (std::is_same_v<T, half>) {
+            const uint16_t bits = 0xFC00;
+            this->least = *reinterpret_cast<const half*>(&bits);
+        } else {
+            const uint32_t bits = 0xFF800000;
+            this->least = *reinterpret_cast<const float*>(&bits);
+        }
     }
 
     __aicore__ inline void Process()
@@ -76,7 +82,7 @@ private:
         AscendC::LocalTensor<T> record = recordBuf.Get<T>();
         AscendC::LocalTensor<T> work = workBuf.Get<T>();
         AscendC::LocalTensor<uint32_t> places = placeBuf.Get<uint32_t>();
-        AscendC::Duplicate(value, static_cast<T>(LEAST), this->tileLength);
+        AscendC::Duplicate(value, this->least, this->tileLength);
         AscendC::PipeBarrier<PIPE_V>();
         AscendC::Adds(value, xLocal, static_cast<T>(0.0f), this->columnNum);
         AscendC::PipeBarrier<PIPE_V>();
@@ -107,6 +113,7 @@ private:
     uint32_t rowNum;
     uint32_t columnNum;
     uint32_t tileLength;
+    T least;
 };
 
 extern "C" __global__ __aicore__ void sort(GM_ADDR x, GM_ADDR y, GM_ADDR index, GM_ADDR workspace, GM_ADDR tiling)

@@ -126,6 +126,22 @@ template <typename T>
 __aicore__ inline void SetLoadDataPaddingValue(const T padValue) {
     asim::set_load_padding(asim::bits_of_element(padValue));
 }
+__aicore__ inline void SetLoadDataBoundary(uint32_t boundaryValue) { asim::set_load_boundary(boundaryValue); }
+
+struct LoadDataRepeatParam {
+    LoadDataRepeatParam() = default;
+    LoadDataRepeatParam(uint16_t stride, uint8_t repeats, uint8_t mode, uint16_t destination_stride = 0)
+        : repeatStride(stride), repeatTime(repeats), repeatMode(mode), dstStride(destination_stride) {}
+
+    uint16_t repeatStride = 0;
+    uint8_t repeatTime = 1;
+    uint8_t repeatMode = 0;
+    uint16_t dstStride = 0;     // Atlas A2 has none
+};
+__aicore__ inline void SetLoadDataRepeat(const LoadDataRepeatParam &repeatParams) {
+    asim::set_load_repeat(repeatParams.repeatTime, repeatParams.repeatStride, repeatParams.repeatMode);
+}
+
 template <typename T>
 __aicore__ inline void Load3DSetPaddingCal(const T padValue) { SetLoadDataPaddingValue(padValue); }
 
@@ -146,6 +162,45 @@ __aicore__ inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> 
     shape.transpose = params.enTranspose;
     shape.element_bytes = sizeof(T);
     asim::load_3d(space_of(dst.GetPosition()), dst.bytes(), src.bytes(), shape);
+}
+
+// The same instruction with its numbers packed: extConfig holds kExtension, mExtension, kStartPt and mStartPt in 16 bits each,
+// lowest first, filterConfig strides, filter and dilations (width, height each) in eight bits each. The feature map is set before.
+struct LoadData3DParamsV2Pro {
+    LoadData3DParamsV2Pro() {}
+    LoadData3DParamsV2Pro(uint16_t channels, bool transpose, bool small_k, bool wide_filter, bool high_filter, bool right_matrix,
+                          uint64_t extents, uint64_t filter)
+        : channelSize(channels), enTranspose(transpose), enSmallK(small_k), filterSizeW(wide_filter), filterSizeH(high_filter),
+          fMatrixCtrl(right_matrix), extConfig(extents), filterConfig(filter) {}
+
+    uint16_t channelSize = 0;
+    bool enTranspose = false;
+    bool enSmallK = false;
+    bool filterSizeW = false;
+    bool filterSizeH = false;
+    bool fMatrixCtrl = false;
+    uint64_t extConfig = 0;
+    uint64_t filterConfig = 0x010101010101;
+};
+
+template <typename T>
+__aicore__ inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LoadData3DParamsV2Pro &params) {
+    const auto extent = [&](int place) { return static_cast<uint16_t>(params.extConfig >> (16 * place)); };
+    const auto small = [&](int place) { return static_cast<uint8_t>(params.filterConfig >> (8 * place)); };
+    LoadData3DParamsV2<T> plain;
+    plain.channelSize = params.channelSize;
+    plain.kExtension = extent(0), plain.mExtension = extent(1), plain.kStartPt = extent(2), plain.mStartPt = extent(3);
+    plain.strideW = small(0), plain.strideH = small(1), plain.filterW = small(2), plain.filterH = small(3);
+    plain.dilationFilterW = small(4), plain.dilationFilterH = small(5);
+    plain.enTranspose = params.enTranspose;
+    plain.filterSizeW = params.filterSizeW, plain.filterSizeH = params.filterSizeH, plain.fMatrixCtrl = params.fMatrixCtrl;
+    static constexpr IsResetLoad3dConfig kKeepsMap{false, false};
+    LoadData<T, kKeepsMap>(dst, src, plain);
+}
+
+template <typename T, typename Index, typename Params>
+__aicore__ inline void LoadDataWithSparse(const LocalTensor<T> &, const LocalTensor<T> &, const LocalTensor<Index> &, const Params &) {
+    static_assert(sizeof(T) == 0, "LoadDataWithSparse: sparse products are not simulated");
 }
 
 }  // namespace AscendC

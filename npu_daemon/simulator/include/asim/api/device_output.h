@@ -70,6 +70,16 @@ __aicore__ inline void DumpTensor(const GlobalTensor<T> &tensor, uint32_t descri
     asim::dump(tensor.GetPhyAddr(), description, count);
 }
 
+// From element `countOff` on.
+template <typename T>
+__aicore__ inline void DumpAccChkPoint(const LocalTensor<T> &tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize) {
+    DumpTensor(tensor[countOff], index, dumpSize);
+}
+template <typename T>
+__aicore__ inline void DumpAccChkPoint(const GlobalTensor<T> &tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize) {
+    DumpTensor(tensor[countOff], index, dumpSize);
+}
+
 // By address: dump_size elements of any memory.
 template <typename T>
 __aicore__ inline void asc_dump(T *input, uint32_t desc, uint32_t dump_size) {
@@ -94,6 +104,14 @@ __aicore__ inline void asc_dump_cbuf(T *input, uint32_t desc, uint32_t dump_size
 
 __aicore__ inline int64_t GetSystemCycle() { return asim::read_system_counter(); }
 
+// Both print where ASCENDC_TIME_STAMP_ON is defined, and are nothing else.
+__aicore__ inline void PrintTimeStamp([[maybe_unused]] uint32_t descId) {
+#ifdef ASCENDC_TIME_STAMP_ON
+    asim::print("descId is %u, rsv is 0, timeStamp is %ld\n", descId, GetSystemCycle());
+#endif
+}
+__aicore__ inline void asc_time_stamp(uint32_t desc_id) { PrintTimeStamp(desc_id); }
+
 // Registers as a kernel expects them; a simulated block starts in this state anyway.
 __aicore__ inline void InitSocState() {
     SetAtomicNone();
@@ -107,6 +125,7 @@ using AscendC::asc_dump_cbuf;
 using AscendC::asc_dump_gm;
 using AscendC::asc_dump_l1buf;
 using AscendC::asc_dump_ubuf;
+using AscendC::asc_time_stamp;
 using AscendC::printf;
 
 namespace asim {

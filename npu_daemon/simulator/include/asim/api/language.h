@@ -34,6 +34,7 @@
 #define __cb__
 #define __cc__
 #define __kfc_workspace__
+#define __forceinline__ inline __attribute__((always_inline))
 #define __inout_pipe__(...)
 #define GM_ADDR uint8_t *
 #define ASSERT(...)
@@ -148,3 +149,5 @@ __aicore__ constexpr inline auto max(const T &first, const U &second) {
 
 #define likely(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define unlikely(condition) __builtin_expect(static_cast<bool>(condition), 0)
+
+using AscendC::g_coreType;

@@ -194,6 +194,10 @@ __aicore__ inline void LayerNorm(const LocalTensor<T> &output, const LocalTensor
                                  const LocalTensor<T> &beta, const LocalTensor<uint8_t> &sharedTmpBuffer, const T epsilon,
                                  const LayerNormTiling &tiling) {
     composed_calls::check_layer_norm<T>(composed_calls::ComposedCall::LayerNorm, sharedTmpBuffer, tiling);
+    const uint64_t rows = uint64_t{tiling.bLength} * tiling.sLength;
+    for (const LocalTensor<T> &numbers : {outputMean, outputVariance}) {
+        asim::check_operands(asim::LibraryContract::LayerNorm, numbers.bytes(), rows * sizeof(T), inputX.bytes(), rows * tiling.hLength * sizeof(T));
+    }
     composed_calls::layer_norm<T>({output, inputX, gamma, beta, {}, {}}, outputMean, outputVariance, sharedTmpBuffer, epsilon,
                                   tiling);
 }

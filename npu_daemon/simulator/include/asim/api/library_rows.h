@@ -1,6 +1,8 @@
 // BroadCast, Sum, Mean and SelectWithBytesMask.
 #pragma once
 #include "asim/api/math.h"
+#include "asim/api/sync.h"
+#include "asim/api/vector_cast.h"
 #include "asim/api/vector_gather.h"
 #include "asim/semantics/rows.h"
 
@@ -31,11 +33,33 @@ struct DropOutShapeInfo {
     uint32_t maskLastAxis = 0;
 };
 
+template <typename T, int32_t dim, int32_t axis>
+__aicore__ inline void broadcast(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t *shape, asim::Scratch scratch);
+
+// Elements of one byte go through half, which holds each of them: those of the source, then those of the result.
+template <typename T, int32_t dim, int32_t axis>
+__aicore__ inline void broadcast_bytes(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t *shape, asim::Scratch scratch) {
+    static_assert(!std::is_same_v<T, bool> && !std::is_same_v<T, int4b_t>, "BroadCast takes int8_t, uint8_t, half and float on Atlas A2");
+    const uint32_t from = dim == 1 ? 1 : axis == 1 ? shape[0] : shape[1], to = dim == 1 ? shape[0] : shape[0] * shape[1];
+    const auto room = [](uint32_t elems) { return AlignUp(elems * static_cast<uint32_t>(sizeof(half)), asim::kUbBlockBytes); };
+    const uint32_t taken = room(from) + room(to);
+    asim::check_operands(asim::LibraryContract::BroadCast, dst.bytes(), to, src.bytes(), from);
+    asim::check_scratch(asim::ComposedCall::Broadcast, scratch, taken);
+    const LocalTensor<half> source(scratch.base, room(from), TPosition::VECCALC), result(scratch.base + room(from), room(to), TPosition::VECCALC);
+    Cast(source, src, RoundMode::CAST_NONE, from);
+    PipeBarrier<PIPE_V>();
+    broadcast<half, dim, axis>(result, source, shape, {scratch.base + taken, scratch.bytes - taken});
+    PipeBarrier<PIPE_V>();
+    Cast(dst, result, RoundMode::CAST_NONE, to);
+    PipeBarrier<PIPE_V>();
+}
+
 // From [1] to [n], from [m, 1] to [m, n] (axis 1) or from [1, n] to [m, n] (axis 0).
 template <typename T, int32_t dim, int32_t axis>
 __aicore__ inline void broadcast(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t *shape,
                                  asim::Scratch scratch) {
     static_assert(dim == 1 || dim == 2, "BroadCast takes one or two dimensions");
+    if constexpr (sizeof(T) == 1) return broadcast_bytes<T, dim, axis>(dst, src, shape, scratch);
     require_movable<T>();
     using Bits = asim::BitsOf<T>;
     if constexpr (dim == 1) {

@@ -203,6 +203,10 @@ public:
         return block;
     }
 
+    // The older names of the asynchronous forms.
+    void AsyncGetTensorC(const LocalTensor<Dst> &tensor) { GetTensorC<false>(tensor); }
+    void WaitGetTensorC() {}
+
     template <bool sync = true>
     void IterateAll(const GlobalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false, bool waits = false,
                     bool pretended = false) {

@@ -3,6 +3,7 @@
 #include "asim/api/sync.h"
 #include "asim/machine/core.h"
 #include "asim/machine/queue.h"
+#include "asim/machine/refusal.h"
 
 namespace AscendC {
 
@@ -114,11 +115,19 @@ public:
     void FreeTensor(const LocalTensor<T> &tensor) {
         asim::queue_release(number_, tensor.bytes());
     }
-    void FreeAllEvent() { asim::queue_free_all_events(number_); }
-    bool HasTensorInQue() const { return GetTensorCountInQue() > 0; }
-    bool HasIdleBuffer() const { return asim::queue_has_free(number_); }
-    bool VacantInQue() const { return GetTensorCountInQue() < depth; }
-    int32_t GetTensorCountInQue() const { return static_cast<int32_t>(asim::queue_count(number_)); }
+    void FreeAllEvent() { require_depth(); asim::queue_free_all_events(number_); }
+    // For pools of a kernel's own: how many buffers there are, and then where each of them lies, from the start of the pool on.
+    void InitStartBufHandle(TBufHandle, uint8_t, uint32_t) {}
+    template <typename Pool>
+    void InitBufHandle(Pool *pool, uint32_t index, TBufHandle, uint32_t address, uint32_t bytes) {
+        static_assert(Pool::space == space_of(home), "the buffers of a queue lie in the memory of its pool");
+        if (index == 0) init_in(pool->memory_from(address), 1, bytes);
+        else asim::queue_add_buffer(number_, pool->memory_from(address), bytes);
+    }
+    bool HasTensorInQue() const { require_depth(); return GetTensorCountInQue() > 0; }
+    bool HasIdleBuffer() const { require_depth(); return asim::queue_has_free(number_); }
+    bool VacantInQue() const { require_depth(); return GetTensorCountInQue() < depth; }
+    int32_t GetTensorCountInQue() const { require_depth(); return static_cast<int32_t>(asim::queue_count(number_)); }
 
     void init(uint32_t buffers, uint32_t bytes_each) {
         number_ = asim::queue_init(number_, {kProducer, kConsumer, space_of(home), depth}, buffers, bytes_each);
@@ -132,6 +141,8 @@ public:
     }
 
 private:
+    static constexpr void require_depth() { static_assert(depth != 0, "a queue of depth 0 has no tensors to ask for: this call needs a depth of 1 or more"); }
+
     template <typename T>
     LocalTensor<T> view(uint8_t *base) const {
         return LocalTensor<T>(base, bytes_each_, home);
@@ -175,6 +186,13 @@ public:
     }
     template <typename T>
     void FreeTensor(const LocalTensor<T> &) const {}
+    // For pools of a kernel's own.
+    void InitStartBufHandle(TBufHandle, uint8_t, uint32_t) {}
+    template <typename Pool>
+    void InitBufHandle(Pool *pool, uint32_t, TBufHandle, uint32_t address, uint32_t bytes) {
+        static_assert(Pool::space == space, "a TBuf lies in the memory of its pool");
+        bind(asim::pool_next(pool->memory_from(address), 1, bytes), bytes);
+    }
 
     void bind(uint8_t *base, uint64_t bytes) {
         base_ = base;
@@ -258,6 +276,8 @@ private:
     uint32_t queue_count_ = 0;
 };
 
+struct DataCopyParams;
+
 class TPipe {
 public:
     TPipe() { Init(); }
@@ -275,6 +295,32 @@ public:
         Reset();
         asim::pipe_barrier(asim::Pipe::ALL);
         destroyed_ = true;
+    }
+    void DestroyWithoutPipeAll() {
+        Reset();
+        destroyed_ = true;
+    }
+
+    // A stretch of global memory that holds what does not fit into the unified buffer; `bytes` long.
+    template <typename T>
+    void InitSpmBuffer(const GlobalTensor<T> &workspace, const int32_t bytes) {
+        asim::keep_spill(workspace.bytes(), bytes > 0 ? static_cast<uint32_t>(bytes) : 0);
+    }
+    template <typename T, typename Params = DataCopyParams, typename = std::enable_if_t<!std::is_integral_v<Params>>>
+    void WriteSpmBuffer(const LocalTensor<T> &writeBuffer, const Params &copyParams, int32_t writeOffset = 0) {
+        DataCopy(spilled<T>(writeOffset, spilled_bytes(copyParams, copyParams.dstGap)), writeBuffer, copyParams);
+    }
+    template <typename T>
+    void WriteSpmBuffer(const LocalTensor<T> &writeBuffer, const int32_t writeSize, int32_t writeOffset = 0) {
+        DataCopy(spilled<T>(writeOffset, uint64_t{static_cast<uint32_t>(writeSize)} * sizeof(T)), writeBuffer, static_cast<uint32_t>(writeSize));
+    }
+    template <typename T, typename Params = DataCopyParams, typename = std::enable_if_t<!std::is_integral_v<Params>>>
+    void ReadSpmBuffer(const LocalTensor<T> &readBuffer, const Params &copyParams, int32_t readOffset = 0) {
+        DataCopy(readBuffer, spilled<T>(readOffset, spilled_bytes(copyParams, copyParams.srcGap)), copyParams);
+    }
+    template <typename T>
+    void ReadSpmBuffer(const LocalTensor<T> &readBuffer, const int32_t readSize, int32_t readOffset = 0) {
+        DataCopy(readBuffer, spilled<T>(readOffset, uint64_t{static_cast<uint32_t>(readSize)} * sizeof(T)), static_cast<uint32_t>(readSize));
     }
 
     template <TPosition source, TPosition destination, int32_t depth, auto mask>
@@ -316,9 +362,62 @@ public:
     }
 
 private:
+    template <typename Params>
+    static uint64_t spilled_bytes(const Params &params, uint32_t gap_blocks) {
+        const uint64_t blocks = params.blockCount == 0 ? 0 : uint64_t{params.blockCount} * params.blockLen + (params.blockCount - 1ull) * gap_blocks;
+        return blocks * asim::kUbBlockBytes;
+    }
+    template <typename T>
+    GlobalTensor<T> spilled(int32_t offset, uint64_t bytes) const {
+        GlobalTensor<T> part;
+        part.SetGlobalBuffer(reinterpret_cast<T *>(asim::part_of_spill(offset, bytes)), bytes / sizeof(T));
+        return part;
+    }
+
     bool destroyed_ = false;
 };
 
 }  // namespace AscendC
+
+// The members of a pool that a kernel divides into buffers itself: it hands queues their memory with InitBufHandle.
+#define EXTERN_IMPL_BUFPOOL(EXT_BUFPOOL, POSITION, BUFID_SIZE)                                                                   \
+public:                                                                                                                         \
+    static constexpr AscendC::TPosition poolPos = POSITION;                                                                      \
+    static constexpr bool isTbufPool = true;                                                                                     \
+    static constexpr asim::Space space = AscendC::space_of(POSITION);                                                            \
+    __aicore__ inline ~EXT_BUFPOOL() { Reset(); }                                                                                \
+    __aicore__ inline void Init() { own_current_ = 0, own_count_ = 0, own_memory_ = {}; }                                        \
+    __aicore__ inline void Reset() { Init(); }                                                                                   \
+    __aicore__ inline AscendC::TBufHandle GetBufHandle(uint8_t offset) {                                                         \
+        if (offset >= BUFID_SIZE) asim::refuse(asim::Refusal::PoolHandle, offset, BUFID_SIZE);                                   \
+        return own_handles_ + offset;                                                                                            \
+    }                                                                                                                           \
+    __aicore__ inline void SetCurAddr(uint32_t address) { own_current_ = address; }                                              \
+    __aicore__ inline uint32_t GetCurAddr() { return own_current_; }                                                             \
+    __aicore__ inline void SetCurBufSize(uint8_t count) { own_count_ = count; }                                                  \
+    __aicore__ inline uint8_t GetCurBufSize() { return own_count_; }                                                             \
+    void bind(uint8_t *base, uint32_t bytes) {                                                                                   \
+        own_memory_ = {base, space, AscendC::AlignUp(bytes, asim::kUbBlockBytes), 0, 0, BUFID_SIZE};                             \
+        own_current_ = 0, own_count_ = 0;                                                                                        \
+    }                                                                                                                           \
+    template <typename Other>                                                                                                    \
+    void share(const Other &other, uint32_t bytes) {                                                                             \
+        static_assert(Other::space == space, "pools that share memory lie in the same one");                                     \
+        asim::BufferPool whole = other.memory();                                                                                 \
+        whole.used_bytes = 0;                                                                                                    \
+        bind(asim::pool_next(whole, 0, bytes), whole.bytes);                                                                     \
+    }                                                                                                                           \
+    const asim::BufferPool &memory() const { return own_memory_; }                                                               \
+    asim::BufferPool memory_from(uint32_t address) const {                                                                       \
+        asim::BufferPool rest = own_memory_;                                                                                     \
+        rest.used_bytes = address < rest.bytes ? address : rest.bytes;                                                           \
+        return rest;                                                                                                             \
+    }                                                                                                                           \
+                                                                                                                                 \
+private:                                                                                                                        \
+    asim::BufferPool own_memory_;                                                                                                \
+    uint32_t own_current_ = 0;                                                                                                   \
+    uint8_t own_count_ = 0;                                                                                                      \
+    uint8_t own_handles_[BUFID_SIZE] = {}
 
 __aicore__ inline AscendC::TPipe *GetTPipePtr() { return static_cast<AscendC::TPipe *>(asim::current_pipe()); }

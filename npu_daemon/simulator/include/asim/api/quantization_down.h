@@ -49,6 +49,7 @@ void quantize_all(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, con
                   float offset, uint32_t count) {
     require_math_type<T>();
     asim::check_demand(ComposedCall::AscendQuant, Demand::AtMost, count, src.GetSize());
+    asim::check_demand(ComposedCall::AscendQuant, Demand::Multiple, count, asim::kUbBlockBytes, Quantity::CalCount);
     const auto factor = static_cast<half>(scale), term = static_cast<half>(offset);
     quantize(
         dst, src, divide<half>(ComposedCall::AscendQuant, scratch, 1), count,

@@ -149,6 +149,8 @@ __aicore__ inline void RmsNorm(const LocalTensor<T> &dstLocal, const LocalTensor
     require_math_type<T>();
     using composed_calls::ComposedCall;
     composed_calls::check_rms_norm<T, isBasicBlock>(tiling);
+    asim::check_operands(asim::LibraryContract::RmsNorm, dstLocal.bytes(), uint64_t{tiling.bLength} * tiling.sLength * tiling.hLength * sizeof(T),
+                         gammaLocal.bytes(), uint64_t{tiling.hLength} * sizeof(T));
     const uint32_t aligned = AlignUp(tiling.mainBsLength, composed_calls::kFloatsOfBlock);
     const uint32_t floats = aligned + tiling.mainBshLength * (std::is_same_v<T, half> ? 2 : 1);
     asim::check_scratch(ComposedCall::RmsNorm, composed_calls::bytes_of(sharedTmpBuffer), uint64_t{floats} * sizeof(float));

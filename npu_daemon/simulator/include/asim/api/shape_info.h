@@ -33,6 +33,9 @@ namespace asim {
 
 // The latest shape noted for a tensor that starts at `base`; one without dimensions where there is none.
 ASIM_API void note_shape(const void *base, AscendC::ShapeInfo shape);
+// Likewise SetUserTag; 0 where nothing was noted.
+ASIM_API void note_tag(const void *base, int32_t tag);
+ASIM_API int32_t noted_tag(const void *base);
 ASIM_API void noted_shape(const void *base, AscendC::ShapeInfo *shape);
 
 }  // namespace asim

@@ -29,6 +29,8 @@ std::remove_cv_t<T> element_of_bits(uint64_t bits) {
 
 namespace AscendC {
 
+using TTagType = int32_t;
+
 // The memory that a position lies in; on Atlas A2 results for the vector cores (CO2) pass through global memory.
 constexpr asim::Space space_of(TPosition position) {
     switch (position) {
@@ -161,7 +163,15 @@ public:
         size_elems_ = src.GetSize() > offset ? static_cast<uint32_t>((src.GetSize() - offset) * sizeof(S) / sizeof(T)) : 0;
         position_ = src.GetPosition();
     }
+    // Of the library's own records of addresses, which simulated tensors do not have.
+    template <typename Address>
+    void SetAddr(const Address &) {
+        static_assert(sizeof(Address) == 0, "SetAddr takes what only the library's own tensors hold: use SetAddrWithOffset");
+    }
     TPosition GetPosition() const { return position_; }
+    // A number of the kernel's own for what begins there.
+    void SetUserTag(const TTagType tag) const { asim::note_tag(base_, tag); }
+    TTagType GetUserTag() const { return asim::noted_tag(base_); }
     T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
     T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }
 

@@ -47,6 +47,13 @@ struct FreedBuffer {
 };
 constexpr uint32_t kMaxBuffers = 64;        // of one kernel (docs/hardware.md section 2)
 
+// Bytes of the unified buffer, and which accesses to them end the run.
+struct WatchedMemory {
+    uint64_t begin = 0, end = 0;
+    uint32_t kinds = 0;
+};
+constexpr uint32_t kWatches = 4;
+
 class KernelObjects;
 
 struct Block {
@@ -73,11 +80,15 @@ struct Block {
     FreedBuffer freed[kMaxBuffers];
     uint32_t freed_count = 0;
     void *pipe = nullptr;                   // the kernel's TPipe
+    uint8_t *spill = nullptr;               // its SPM buffer
+    uint32_t spill_bytes = 0;
     uint64_t mask[2] = {~0ull, ~0ull};      // vector mask register
     bool counter_mode = false;              // mask holds an element count
     uint64_t compare_mask[2] = {0, 0};      // CMPMASK register
     AtomicMode atomic = AtomicMode::None;
-    uint8_t atomic_dtype = 0;
+    uint8_t atomic_dtype = 0;               // of SetStoreAtomicConfig
+    WatchedMemory watched[kWatches];        // of CheckLocalMemoryIA
+    bool watches = false;                   // any of them
     uint8_t event_ids[kPipeCount][kPipeCount] = {};     // bit set = allocated
     uint8_t flags_raised[kPipeCount][kPipeCount] = {};  // bit set = set and not yet waited for
     uint8_t buffer_events[kPipeCount][kPipeCount] = {}; // those of them that queues have set for their buffers

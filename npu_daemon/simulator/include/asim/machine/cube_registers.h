@@ -14,6 +14,9 @@ struct FeatureMap {
 struct CubeRegisters {
     FeatureMap maps[2];                     // of the left and the right matrix
     uint64_t pad_value = 0;
+    uint32_t load_boundary = 0;             // of SetLoadDataBoundary: bytes of L1 behind which 3D loads begin anew, or 0
+    uint32_t load_repeats = 1, load_stride = 0;     // of SetLoadDataRepeat
+    bool load_along_width = false;
     bool hf32 = false;
     bool hf32_ties_to_zero = false;
     uint64_t quant_scale = 0;               // of SetFixpipePreQuantFlag

@@ -26,6 +26,8 @@ public:
     std::deque<std::unique_ptr<MatmulState>> matmuls;       // likewise; null for those that have ended
     std::map<const void *, AscendC::ShapeInfo> shapes;      // noted for tensors, by where they start
 
+    std::map<const void *, int32_t> tags;                   // likewise
+
     // Called before memory is taken for an object, and after it is given back.
     void take(const char *call, uint64_t bytes);
     void give_back(uint64_t bytes);

@@ -7,6 +7,10 @@
 
 namespace asim {
 
+// The SPM buffer: global memory for what does not fit into the unified buffer.
+ASIM_API void keep_spill(uint8_t *base, uint32_t bytes);
+ASIM_API uint8_t *part_of_spill(int32_t offset, uint64_t bytes);
+
 // Takes `bytes` from a memory for a TBuf. One in the unified buffer that does not fit is a fault only once it is touched, as on the
 // device: operators initialise buffers that the element type at hand never needs.
 ASIM_API uint8_t *allocate_buffer(Space space, uint32_t bytes);
@@ -37,6 +41,8 @@ ASIM_API uint8_t *allocate_pool(Space space, uint32_t bytes);
 ASIM_API uint8_t *pool_next(BufferPool pool, uint32_t buffers, uint32_t bytes_each);
 // As queue_init, from `pool_next` on.
 ASIM_API uint32_t queue_init_in_pool(uint32_t queue, QueueShape shape, uint32_t buffers, uint32_t bytes_each, BufferPool pool);
+// One more buffer for a queue that has one, from `pool_next` on.
+ASIM_API void queue_add_buffer(uint32_t queue, BufferPool pool, uint32_t bytes);
 ASIM_API uint8_t *queue_allocate(uint32_t queue);
 ASIM_API void queue_enqueue(uint32_t queue, const uint8_t *buffer, Pipe producer, Pipe consumer);
 ASIM_API uint8_t *queue_dequeue(uint32_t queue, Pipe producer, Pipe consumer);

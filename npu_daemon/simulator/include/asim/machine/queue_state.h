@@ -20,6 +20,7 @@ public:
 
     // In memory of its own, or in a pool from `pooled` on.
     void init(uint32_t buffers, uint64_t bytes_each, uint8_t *pooled = nullptr);
+    void add(uint8_t *base, uint64_t bytes);
     uint8_t *allocate();
     // Between the pipes that the caller names, which need not be the queue's own.
     void enqueue(const uint8_t *buffer, Pipe producer, Pipe consumer);

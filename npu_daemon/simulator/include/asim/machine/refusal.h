@@ -18,6 +18,9 @@ enum class Refusal : uint8_t {
     BlockSignals,
     NoInstruction,      // bytes of an element
     Trap,
+    PoolHandle,         // number of a buffer, and how many the pool has
+    SpecialRegister,    // first and last bit
+    Saturation,
 };
 
 [[noreturn]] ASIM_API void refuse(Refusal what, uint32_t first = 0, uint32_t second = 0, uint32_t third = 0);

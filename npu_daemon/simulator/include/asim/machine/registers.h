@@ -20,10 +20,20 @@ ASIM_API void reset_mask();                         // all lanes, normal mode
 // How copies to global memory combine.
 ASIM_API void set_atomic(AtomicMode mode);
 
+// What SetStoreAtomicConfig has said last.
+ASIM_API void note_store_atomic(uint16_t type);
+ASIM_API uint16_t noted_store_atomic();
+
+// Watches the unified buffer from behind block `start` to the end of block `end` (CheckLocalMemoryIA): an access of one of `kinds`, bits for
+// reads and writes of the scalar unit, of vector instructions and of copies, ends the run.
+ASIM_API void watch_memory(uint32_t which, uint32_t start, uint32_t end, uint32_t kinds);
+
 // What padded copies fill in that give no value of their own.
 ASIM_API void set_padding(uint64_t bits);
 
 ASIM_API void set_deq_scale(uint64_t bits);
+// The scales are in the unified buffer, from a data block on.
+ASIM_API void set_deq_table(const uint8_t *table);
 
 // An instruction of the scalar unit that reads what a vector instruction left behind. It has to come after that one, which automatic
 // synchronisation sees to where it is on. What was read, the functions below return.
@@ -43,6 +53,8 @@ ASIM_API void set_address_register(uint32_t which, const uint64_t *addresses);
 // Of a cube core.
 ASIM_API void set_feature_map(bool right_matrix, FeatureMap map);
 ASIM_API void set_load_padding(uint64_t bits);
+ASIM_API void set_load_boundary(uint32_t bytes);
+ASIM_API void set_load_repeat(uint32_t repeats, uint32_t stride, uint32_t mode);
 ASIM_API void set_hf32(bool enabled);
 ASIM_API void set_hf32_ties_to_zero(bool enabled);
 ASIM_API void set_nz2nd(uint16_t matrices, uint16_t src_stride, uint16_t dst_stride);

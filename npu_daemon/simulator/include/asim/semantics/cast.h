@@ -36,8 +36,19 @@ constexpr bool takes_mode(RoundMode mode) {
 template <typename D, typename S>
 ASIM_API void cast(Lanes dst, Lanes src, RoundMode mode, Shape shape);
 
+// How int16_t becomes eight bits: scaled, shifted, rounded to the nearest even and saturated; the results of a data block of 16 lie in the
+// first or the second half of a data block. `by_lane` takes the parameters of the 16 from a table in the unified buffer.
+struct DequantShape {
+    Flag is_signed = false;
+    Flag by_lane = false;
+    Flag second_half = false;
+};
+ASIM_API void cast_dequant(Lanes dst, Lanes src, DequantShape how, Shape shape);
+
 // half to four bits, saturating, and back; two numbers a byte, the first in the low half (asc-devkit, basic API, Cast).
 ASIM_API void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
 ASIM_API void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
+// Likewise by repeats of 128 lanes; a data block of packed numbers has 64.
+ASIM_API void cast_int4_lanes(Lanes dst, Lanes src, RoundMode mode, Shape shape, bool packs);
 
 }  // namespace asim

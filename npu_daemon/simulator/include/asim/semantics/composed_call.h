@@ -11,7 +11,9 @@ namespace asim {
     CALL(ReduceXorSum) CALL(Xor) CALL(Fmod) CALL(CumSum) CALL(Axpy) CALL(SwiGLU) CALL(GeGLU) CALL(ReGlu)              \
     CALL(LogSoftMax) CALL(SimpleSoftMax) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm) CALL(DeepNorm) CALL(Normalize) \
     CALL(WelfordUpdate) CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(DropOut) CALL(Transpose)              \
-    CALL(Digamma) CALL(Lgamma) CALL(SoftMax) CALL(SoftmaxFlashV2) CALL(SoftmaxGrad) CALL(AdjustSoftMaxRes)
+    CALL(Digamma) CALL(Lgamma) CALL(SoftMax) CALL(SoftmaxFlashV2) CALL(SoftmaxGrad) CALL(AdjustSoftMaxRes) \
+    CALL(LayerNormGrad) CALL(LayerNormGradBeta) CALL(BatchNorm) CALL(SoftmaxFlash) CALL(AscendAntiQuant) CALL(Pad) CALL(UnPad)    \
+    CALL(TransData) CALL(BilinearInterpolation) CALL(Broadcast)
 
 enum class ASIM_API_TYPE ComposedCall : uint8_t {
 #define ASIM_NAME(Name) Name,
@@ -63,7 +65,11 @@ enum class ASIM_API_TYPE Demand : uint8_t {
     QUANTITY(MainBsLength, "mainBsLength") QUANTITY(MainBshLength, "mainBshLength") QUANTITY(RnLength, "rnLength")      \
     QUANTITY(AbLength, "abLength") QUANTITY(AbComputeLength, "abComputeLength") QUANTITY(TailCount, "tailCount")        \
     QUANTITY(HeadAndTail, "headCountLength + tailCountLength") QUANTITY(GroupedChannels, "g * d")                       \
-    QUANTITY(GroupElements, "d * hw, the elements of a group,")
+    QUANTITY(GroupElements, "d * hw, the elements of a group,") QUANTITY(LeftPad, "leftPad of rows of whole data blocks") \
+    QUANTITY(RightPad, "rightPad") QUANTITY(PaddedWidth, "leftPad + srcOriWidth + rightPad")                             \
+    QUANTITY(PaddedColumns, "srcWidth - srcOriWidth, the columns to fill,") QUANTITY(SourceBytes, "the number of bytes of src") \
+    QUANTITY(HorizontalRepeats, "hRepeat") QUANTITY(VerticalRepeats, "vRepeat") QUANTITY(VerticalOffset, "vROffset")      \
+    QUANTITY(Rank, "rank")
 
 enum class ASIM_API_TYPE Quantity : uint8_t {
 #define ASIM_NAME(Name, text) Name,

@@ -83,6 +83,14 @@ inline void check_units(const char *call, const char *what, uint64_t value) {
     }
 }
 
+// A result with a block stride of 0, which is undefined where more than one data block of a repeat takes part.
+template <typename T>
+void check_result_blocks(const char *call, const Shape &shape, uint32_t widest_bytes) {
+    const uint32_t span = shape.counted ? std::min(shape.count, lanes_per_repeat(widest_bytes)) : active_span(shape, widest_bytes);
+    if (span * sizeof(T) <= kUbBlockBytes) return;
+    fault(FaultKind::RuntimeFault, call, "dstBlkStride is 0, expected at least 1: all data blocks of a repeat would lie in one place");
+}
+
 // Checks an operand and describes it for the trace.
 template <typename T>
 Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shape &shape, uint32_t widest_bytes) {
@@ -92,6 +100,7 @@ Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shap
         check_units(call, "the repeat stride of an operand", operand.repeat_stride);
         check_units(call, "the number of repeats", shape.counted ? 0 : shape.repeats);
     }
+    if (__builtin_expect(operand.block_stride == 0, 0) && role[0] == 'd' && !contiguous(shape)) check_result_blocks<T>(call, shape, widest_bytes);
     const uint64_t extent = operand_extent<T>(operand, shape, widest_bytes);
     const uint64_t offset = checked_ub(call, operand.base, extent);
     check_ub_alignment(call, role, offset, kUbBlockBytes);

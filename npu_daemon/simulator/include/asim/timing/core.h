@@ -29,6 +29,18 @@ struct OfInstruction {
     double conflict_cycles = 0;
 };
 
+// What the scalar unit of a core worked on, in cycles; kept only where a timeline is drawn. What is left of its busy cycles
+// is the start of its blocks.
+struct ScalarWork {
+    uint64_t fetched_instructions = 0;  // of the kernel's own code, that came for the first time
+    double fetch_cycles = 0;            // what that took
+    double issue_cycles = 0;            // of records
+    double code_cycles = 0;             // of the kernel's own code: addresses, loops, conditions, its stack
+    double queue_cycles = 0;            // what the library keeps of queues and events
+    double access_cycles = 0;           // of the unified buffer and of global memory
+    double order_cycles = 0;            // flags and barriers that the compiler inserts
+};
+
 // What one core did: cycles each pipe was busy, instructions and bytes.
 struct CoreCounters {
     double total_cycles = 0;
@@ -43,6 +55,7 @@ struct CoreCounters {
     uint64_t written_bytes = 0;             // to global memory
     CacheTraffic write_traffic;
     double main_written_bytes = 0;      // to HBM: evicted lines, and writes past the cache
+    ScalarWork scalar_work;
     std::vector<double> clock_reads;    // cycle of each read of the system counter, up to kMaxClockReads
 };
 
@@ -162,12 +175,17 @@ private:
     void take_flag(const Entry &entry);
     double scalar_cycles(const ScalarCounts &counts) const;
     double fetch_cycles(uint32_t instructions);
+    void note_work(const ScalarCounts &counts);
     InstructionTime vector_time(const Entry &entry);
     // Work of the scalar unit itself.
     void work(double cycles) {
         if (draws_) shared_.timeline.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
         scalar_time_ += cycles;
         scalar_cycles_ += cycles;
+    }
+    void work(double cycles, double ScalarWork::*kind) {
+        if (draws_) counters_.scalar_work.*kind += cycles;
+        work(cycles);
     }
 
     // The other pipes (core_pipes.cpp).

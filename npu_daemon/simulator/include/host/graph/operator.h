@@ -16,6 +16,9 @@ class Operator {
 
     graphStatus GetName(AscendString &) const { return GRAPH_FAILED; }
     TensorDesc GetInputDescByName(const char *) const { return {}; }
+    TensorDesc GetInputDesc(uint32_t) const { return {}; }
+    TensorDesc GetInputDesc(const char *) const { return {}; }
+    TensorDesc GetOutputDesc(uint32_t) const { return {}; }
     TensorDesc GetOutputDescByName(const char *) const { return {}; }
     graphStatus GetInputConstData(const char *, Tensor &) const { return GRAPH_FAILED; }
     template <typename T>

@@ -77,6 +77,7 @@ enum Format : int32_t {
     FORMAT_FRACTAL_Z_C04 = 13,
     FORMAT_CHWN = 14,
     FORMAT_HWCN = 16,
+    FORMAT_C1HWNCoC0 = 25,
     FORMAT_MD = 26,
     FORMAT_NDHWC = 27,
     FORMAT_FRACTAL_ZZ = 28,

@@ -13,12 +13,24 @@
 #include "graph/utils/type_utils.h"
 #include "log/ops_log.h"
 
+// Operators rely on this being visible here.
+using std::string;
+
 namespace Ops {
 namespace Base {
 
 // A name that may be missing.
 inline const char *GetSafeStr(const char *text) { return text == nullptr ? "nil" : text; }
 inline const char *GetSafeStr(const std::string &text) { return text.c_str(); }
+
+// What a message is about: a name, or the type and name of the node of a context.
+inline std::string GetOpInfo(const char *name) { return GetSafeStr(name); }
+inline const std::string &GetOpInfo(const std::string &name) { return name; }
+template <class Context>
+std::string GetOpInfo(const Context *context) {
+    if (context == nullptr) return "nil";
+    return std::string(GetSafeStr(context->GetNodeType())) + ":" + GetSafeStr(context->GetNodeName());
+}
 
 inline std::string ToString(ge::DataType type) { return ge::TypeUtils::DataTypeToSerialString(type); }
 inline std::string ToString(ge::Format format) { return ge::TypeUtils::FormatToSerialString(format); }

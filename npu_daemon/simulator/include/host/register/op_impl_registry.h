@@ -23,6 +23,8 @@ class OpImplRegisterV2 {
     explicit OpImplRegisterV2(const char *op_type);
 
     OpImplRegisterV2 &Tiling(TilingKernelFunc function);
+    // The size of the tiling data is known from its structure.
+    OpImplRegisterV2 &Tiling(TilingKernelFunc function, size_t) { return Tiling(function); }
     // The parse function fills one CompileInfo, which tiling functions read through GetCompileInfo().
     template <class CompileInfo>
     OpImplRegisterV2 &TilingParse(TilingParseFunc function) {

@@ -208,6 +208,11 @@ inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &,
     const uint32_t row_bytes = (columns * typeSize + kBlockBytes - 1) / kBlockBytes * kBlockBytes, group = typeSize == 2 ? 16 : 8;
     minValue = group * (kBlockBytes + row_bytes);
     maxValue = (rows + group - 1) / group * minValue;
+    if (typeSize != 1) return;      // the call works on halfs of all elements
+    GetBroadCastMaxMinTmpSize({}, {}, dstShape, 2, false, maxValue, minValue);
+    const uint32_t halves = ((rows + columns) * 2 + 2 * kBlockBytes) + (rows * columns * 2 + kBlockBytes);
+    minValue += halves;
+    maxValue += halves;
 }
 
 // One tensor of halfs, and as the published library has it no less than two repeats.

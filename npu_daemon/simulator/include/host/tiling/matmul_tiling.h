@@ -34,7 +34,13 @@ enum class DataType : int32_t {
     DT_BF16 = ge::DT_BF16,
     DT_BFLOAT16 = ge::DT_BF16,
     DT_UNDEFINED = ge::DT_UNDEFINED,
-    DT_INT4 = ge::DT_INT4
+    DT_INT4 = ge::DT_INT4,
+    DT_HIFLOAT8 = ge::DT_HIFLOAT8,
+    DT_FLOAT8_E5M2 = ge::DT_FLOAT8_E5M2,
+    DT_FLOAT8_E4M3FN = ge::DT_FLOAT8_E4M3FN,
+    DT_FLOAT8_E8M0 = ge::DT_FLOAT8_E8M0,
+    DT_FLOAT4_E2M1 = ge::DT_FLOAT4_E2M1,
+    DT_FLOAT4_E1M2 = ge::DT_FLOAT4_E1M2
 };
 
 struct PlatformInfo {

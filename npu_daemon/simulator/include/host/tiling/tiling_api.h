@@ -24,6 +24,12 @@ namespace asim::host {
 
 namespace AscendC {
 
+// Units of the cube and of UB, by the names that kernels have for them.
+constexpr int32_t BLOCK_CUBE = 16;
+constexpr int32_t CUBE_MAX_SIZE = 256;
+constexpr uint32_t ONE_BLK_SIZE = 32;
+constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
+
 // SoftMax works on eight rows at a time: their maxima or sums, one data block for each row, partial results of a row,
 // and for half tensors the rows in float.
 inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool) {

@@ -6,6 +6,12 @@
 
 namespace AscendC {
 
+// Whole-number helper that comes with this header; the divisor is positive.
+template <class Left, class Right>
+__aicore__ inline auto CeilAlign(Left value, Right alignment) {
+    return (value + alignment - 1) / alignment * alignment;
+}
+
 template <class A, class B, class C, class Bias = C, const auto &configuration = CFG_NORM,
           class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
           template <const auto &, typename...> class Policy = Impl::Detail::MatmulPolicy>

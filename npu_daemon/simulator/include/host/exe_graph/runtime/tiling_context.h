@@ -16,6 +16,10 @@ class TilingContext : public ExtendedKernelContext {
         return static_cast<const T *>(call_.compile_info);
     }
     fe::PlatFormInfos *GetPlatformInfo() const { return &call_.platform; }
+    int32_t GetDeterministicLevel() const { return GetDeterministic(); }
+    // Tensors of a case are whole: none is a view of another.
+    bool InputIsView(size_t) const { return false; }
+    const Shape *GetInputStride(size_t) const { return nullptr; }
     int32_t GetDeterministic() const { return call_.deterministic ? 1 : 0; }
 
     const StorageShape *GetInputShape(size_t index) const { return shape_of(GetInputTensor(index)); }

@@ -16,6 +16,8 @@ enum class CoreMemType {
     L2 = 4,
     UB = 5,
     HBM = 6,
+    FB = 7,
+    BT = 8,
     RESERVED
 };
 

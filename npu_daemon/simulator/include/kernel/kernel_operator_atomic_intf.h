@@ -1,0 +1,3 @@
+// Part of the API that kernels also include by itself.
+#pragma once
+#include "kernel_operator.h"

@@ -1,0 +1,272 @@
+"""LayerNormGrad, BatchNorm, SoftmaxFlash, Pad, TransData, AscendAntiQuant and CastDequant against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from composed_machine import FLOATS, RUNTIME, UB, bits, block, drawn
+from vector_machine import Array, Machine, MachineFault, build_machine
+
+A, B, C, D, E, F, G = (16 * 1024 * place for place in range(7))
+SCRATCH, SCRATCH_BYTES = 128 * 1024, 64 * 1024
+
+
+@pytest.fixture(scope="module")
+def machine(request: pytest.FixtureRequest) -> Machine:
+    return build_machine("gradients", RUNTIME, request.config.cache.mkdir("vector_machine"))
+
+
+def close(result: Array, expected: Array, dtype: str, loose: float = 1.0) -> None:
+    tolerance = (2e-5 if dtype == "float32" else 4e-3) * loose
+    np.testing.assert_allclose(result.astype(float), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("scratch_bytes", [18 * 1024, SCRATCH_BYTES])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_layer_norm_grad(machine: Machine, dtype: str, scratch_bytes: int) -> None:
+    rows, columns = 21, 80
+    dy, x = drawn(1, (rows, columns), -1, 1, dtype), drawn(2, (rows, columns), -1, 1, dtype)
+    variance, mean = drawn(3, rows, 0.5, 2, dtype), drawn(4, rows, -0.2, 0.2, dtype)
+    gamma = drawn(5, columns, -1, 1, dtype)
+    machine.reset(UB)
+    for place, values in ((C, dy), (D, x), (E, variance), (F, mean), (G, gamma)):
+        machine.put(place, values)
+    machine.call(f"LayerNormGrad {dtype}", A, B, C, D, E, F, G, SCRATCH, scratch_bytes, rows, columns)
+    wide = [each.astype(float) for each in (dy, x, variance[:, None], mean[:, None], gamma)]
+    dy_, x_, variance_, mean_, gamma_ = wide
+    scale = (variance_ + float(np.array(1e-3, dtype))) ** -0.5
+    pd_xl, centred = dy_ * gamma_, x_ - mean_
+    pd_variance = (-0.5 * pd_xl * centred * scale**3).sum(1, keepdims=True)
+    pd_mean = (-pd_xl * scale).sum(1, keepdims=True) + pd_variance / columns * (-2 * centred).sum(
+        1, keepdims=True
+    )
+    expected = pd_xl * scale + pd_variance * 2 / columns * centred + pd_mean / columns
+    close(machine.view(A, dtype, rows * columns).reshape(rows, columns), expected, dtype)
+    close(machine.view(B, dtype, rows * columns).reshape(rows, columns), centred * scale, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_layer_norm_grad_beta(machine: Machine, dtype: str) -> None:
+    rows, columns = 9, 48
+    res, dy = drawn(1, (rows, columns), -1, 1, dtype), drawn(2, (rows, columns), -1, 1, dtype)
+    machine.reset(UB)
+    machine.put(C, res)
+    machine.put(D, dy)
+    machine.call(f"LayerNormGradBeta {dtype}", A, B, C, D, SCRATCH, SCRATCH_BYTES, rows, columns)
+    close(machine.view(A, dtype, columns), (res.astype(float) * dy.astype(float)).sum(0), dtype)
+    close(machine.view(B, dtype, columns), dy.astype(float).sum(0), dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_batch_norm(machine: Machine, dtype: str) -> None:
+    batches, columns = 10, 64
+    x = drawn(1, (batches, columns), -2, 2, dtype)
+    gamma, beta = drawn(2, batches, 0.5, 2, dtype), drawn(3, batches, -1, 1, dtype)
+    machine.reset(UB)
+    for place, values in ((D, x), (E, gamma), (F, beta)):
+        machine.put(place, values)
+    machine.call(f"BatchNorm {dtype}", A, B, C, D, E, F, SCRATCH, SCRATCH_BYTES, batches, columns)
+    wide = x.astype(float)
+    mean, variance = wide.mean(0), wide.var(0)
+    normal = (wide - mean) / np.sqrt(variance + float(np.array(1e-3, dtype)))
+    expected = normal * gamma.astype(float)[:, None] + beta.astype(float)[:, None]
+    close(machine.view(A, dtype, x.size).reshape(x.shape), expected, dtype)
+    close(machine.view(B, dtype, columns), mean, dtype)
+    close(machine.view(C, dtype, columns), variance, dtype)
+
+
+def test_norms_say_what_they_need(machine: Machine) -> None:
+    machine.reset(UB)
+    with pytest.raises(MachineFault, match="LayerNormGrad: rows of 84 bytes, expected a multiple of 32"):
+        machine.call("LayerNormGrad float32", A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, 2, 21)
+    with pytest.raises(MachineFault, match="LayerNormGradBeta: the temporary buffer has 64 bytes"):
+        machine.call("LayerNormGradBeta float32", A, B, C, D, SCRATCH, 64, 2, 16)
+    with pytest.raises(MachineFault, match="BatchNorm: an extent is 0"):
+        machine.call("BatchNorm float32", A, B, C, D, E, F, SCRATCH, SCRATCH_BYTES, 0, 64)
+
+
+def test_softmax_in_pieces_is_normalized_with_each(machine: Machine) -> None:
+    rows, columns = 12, 64
+    first, second = drawn(1, (rows, columns), -3, 3, "float32"), drawn(2, (rows, columns), -3, 3, "float32")
+    machine.reset(UB)
+    machine.put(D, first)
+    machine.call("SoftmaxFlash", A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, rows, columns, 0)
+    wide = first.astype(float)
+    most = wide.max(1, keepdims=True)
+    total = np.exp(wide - most).sum(1, keepdims=True)
+    close(machine.view(A, "float32", first.size).reshape(first.shape), np.exp(wide - most) / total, "float32")
+    machine.put(D, second)
+    machine.call("SoftmaxFlash", A, B, C, D, E, B, C, SCRATCH, SCRATCH_BYTES, rows, columns, 1)
+    later = second.astype(float)
+    now = np.maximum(most, later.max(1, keepdims=True))
+    before = np.exp(most - now) * total
+    all_of_it = before + np.exp(later - now).sum(1, keepdims=True)
+    close(
+        machine.view(A, "float32", second.size).reshape(second.shape),
+        np.exp(later - now) / all_of_it,
+        "float32",
+    )
+    close(
+        machine.view(E, "float32", rows * 8).reshape(rows, 8), np.repeat(before / all_of_it, 8, 1), "float32"
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("own", "left", "right"), [(15, 0, 1), (13, 1, 1), (29, 2, 0)])
+def test_pad_of_rows_that_are_no_whole_blocks(
+    machine: Machine, dtype: str, own: int, left: int, right: int
+) -> None:
+    height, width = 32, -(-own // block(dtype)) * block(dtype)
+    right = min(right, width - own - left)
+    x = drawn(1, (height, own), -9, 9, dtype)
+    machine.reset(UB)
+    machine.put(B, x)
+    machine.call(f"Pad {dtype}", A, B, left, right, 7, height, own, own, SCRATCH, SCRATCH_BYTES)
+    result = machine.view(A, dtype, height * width).reshape(height, width)
+    np.testing.assert_array_equal(result[:, left : left + own], x)
+    np.testing.assert_array_equal(result[:, :left], 7)
+    np.testing.assert_array_equal(result[:, left + own :], 7)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_pad_of_columns_that_do_not_count_and_unpad(machine: Machine, dtype: str) -> None:
+    height, width = 20, 48
+    own = width - 3
+    x = drawn(1, (height, width), -9, 9, dtype)
+    machine.reset(UB)
+    machine.put(B, x)
+    machine.call(f"Pad {dtype}", A, B, 0, 3, -2, height, width, own, SCRATCH, SCRATCH_BYTES)
+    result = machine.view(A, dtype, height * width).reshape(height, width)
+    np.testing.assert_array_equal(result, np.where(np.arange(width) < own, x, -2))
+    machine.call(f"UnPad {dtype}", C, B, 3, height, width, SCRATCH, SCRATCH_BYTES)
+    np.testing.assert_array_equal(machine.view(C, dtype, height * own).reshape(height, own), x[:, :own])
+    with pytest.raises(MachineFault, match="UnPad: rightPad is 0"):
+        machine.call(f"UnPad {dtype}", C, B, 0, height, width, SCRATCH, SCRATCH_BYTES)
+    with pytest.raises(MachineFault, match="Pad: leftPad of rows of whole data blocks is 1, expected 0"):
+        machine.call(f"Pad {dtype}", A, B, 1, 2, -2, height, width, own, SCRATCH, SCRATCH_BYTES)
+
+
+@pytest.mark.parametrize("shape", [(1, 16, 2, 3, 5), (2, 20, 1, 4, 4), (17, 16, 1, 2, 3)])
+@pytest.mark.parametrize("format", ["NDC1HWC0", "FRACTAL_Z_3D"])
+def test_trans_data(machine: Machine, format: str, shape: tuple[int, ...]) -> None:
+    n, c, d, h, w = shape
+    area, blocks = -(-h * w // 16) * 16, -(-c // 16)
+    x = np.zeros((n, c, d, area), np.float16)
+    x[..., : h * w] = drawn(1, (n, c, d, h * w), -9, 9, "float16")
+    channels = np.zeros((n, blocks * 16, d, h * w), np.float16)
+    channels[:, :c] = x[..., : h * w]
+    packed = channels.reshape(n, blocks, 16, d, h * w).transpose(0, 3, 1, 4, 2)  # n, d, c1, hw, c0
+    if format == "FRACTAL_Z_3D":
+        rows = np.zeros((-(-n // 16) * 16, *packed.shape[1:]), np.float16)
+        rows[:n] = packed
+        packed = rows.transpose(1, 2, 3, 0, 4)  # d, c1, hw, n, c0
+    machine.reset(UB)
+    machine.put(0, x)
+    machine.call(f"TransData to {format}", 64 * 1024, 0, *shape, SCRATCH, 1024)
+    np.testing.assert_array_equal(
+        machine.view(64 * 1024, "float16", packed.size).reshape(packed.shape), packed
+    )
+    machine.reset(UB)
+    machine.put(0, np.ascontiguousarray(packed))
+    machine.call(f"TransData from {format}", 64 * 1024, 0, *shape, SCRATCH, 1024)
+    result = machine.view(64 * 1024, "float16", x.size).reshape(x.shape)
+    np.testing.assert_array_equal(result[..., : h * w], x[..., : h * w])
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_anti_quantization(machine: Machine, dtype: str, groups: int, transposed: bool) -> None:
+    import ml_dtypes
+
+    kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
+    rows, columns = 8, 128
+    x = np.random.default_rng(1).integers(-100, 100, (rows, columns)).astype(np.int8)
+    shape = (rows, groups) if transposed else (groups, columns)
+    offset = np.random.default_rng(2).integers(-4, 4, shape).astype(kind)
+    scale = (np.random.default_rng(3).integers(1, 9, shape) / 8).astype(kind)
+    machine.reset(UB)
+    for place, values in ((B, x), (C, offset), (D, scale)):
+        machine.put(place, values.view(np.uint8) if values.dtype == kind else values)
+    name = f"AscendAntiQuant {'transposed ' if transposed else ''}{dtype}"
+    machine.call(name, A, B, C, D, SCRATCH, 4096, x.size, columns if transposed else rows, groups)
+    axis, share = (1, columns // groups) if transposed else (0, rows // groups)
+    expected = np.repeat(scale.astype(float), share, axis) * (
+        x + np.repeat(offset.astype(float), share, axis)
+    )
+    result = machine.view(A, dtype, x.size).astype(float).reshape(x.shape)
+    np.testing.assert_allclose(result, expected.astype(kind).astype(float), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("second_half", [0, 1])
+def test_cast_dequant(machine: Machine, second_half: int) -> None:
+    x = np.arange(-128, 128, dtype=np.int16) * 3
+    machine.reset(UB)
+    machine.put(B, x)
+    machine.call("CastDequant int8", A, B, x.size, bits(0.5, "float32"), -3, second_half)
+    expected = np.clip(np.rint(x * 0.5) - 3, -128, 127).astype(np.int8).reshape(-1, 16)
+    result = machine.view(A, "int8", x.size * 2).reshape(-1, 32)
+    np.testing.assert_array_equal(result[:, 16 * second_half : 16 * second_half + 16], expected)
+    assert not result[:, 16 - 16 * second_half : 32 - 16 * second_half].any()
+    with pytest.raises(MachineFault, match="signMode of SetDeqScale is false, but results are int8_t"):
+        machine.call("CastDequant wrong sign", A, B, 64)
+    machine.call("CastDequant table", A, B, x.size, C)
+    lanes = np.arange(16)
+    expected = np.clip(np.rint(x.reshape(-1, 16) * (0.5 * lanes)) + lanes - 8, 0, 255).astype(np.uint8)
+    np.testing.assert_array_equal(machine.view(A, "uint8", x.size * 2).reshape(-1, 32)[:, 16:], expected)
+
+
+@pytest.mark.parametrize("by_blocks", [0, 1])
+def test_bilinear_interpolation(machine: Machine, by_blocks: int) -> None:
+    x = np.arange(1, 513, dtype=np.float16)
+    factors = (np.arange(32) % 5 + 1).astype(np.float16)
+    machine.reset(UB)
+    machine.put(B, x)
+    machine.put(C, np.arange(0, 1024, 32, dtype=np.uint32))
+    machine.put(D, factors)
+    machine.call("BilinearInterpolation", A, B, C, D, 2, 2, by_blocks, 128, SCRATCH, 8192)
+    blocks = x.reshape(4, 8, 16).astype(float)
+    taken = (
+        factors.astype(float).reshape(4, 8, 1) if by_blocks else factors[:4].astype(float).reshape(4, 1, 1)
+    )
+    expected = (blocks * taken).reshape(2, 2, 128).sum(1)
+    np.testing.assert_allclose(
+        machine.view(A, "float16", 256).reshape(2, 128).astype(float), expected, rtol=2e-3
+    )
+    with pytest.raises(MachineFault, match="BilinearInterpolation: vROffset is 64, expected at least 128"):
+        machine.call("BilinearInterpolation", A, B, C, D, 2, 2, by_blocks, 64, SCRATCH, 8192)
+
+
+def test_watched_memory_ends_the_run(machine: Machine) -> None:
+    """Of the scalar unit; test_kernel_features.py has the instructions."""
+    machine.reset(UB)
+    machine.call("CheckLocalMemoryIA", 8, 15, -8)
+    with pytest.raises(MachineFault, match="SetValue: writes unified buffer byte 320, which CheckLocal"):
+        machine.call("CheckLocalMemoryIA", 8, 15, -80)
+
+
+def test_four_bit_numbers_by_repeats(machine: Machine) -> None:
+    x = (np.arange(256) % 17 - 8).astype(np.float16)
+    machine.reset(UB)
+    machine.put(B, x)
+    machine.call("Cast int4", A, B, C, 2, 128)
+    np.testing.assert_array_equal(machine.view(C, "float16", 256), np.clip(x, -8, 7))
+    packed = machine.view(A, "uint8", 128)
+    np.testing.assert_array_equal(packed & 15, np.clip(x, -8, 7)[::2].astype(np.int8).view(np.uint8) & 15)
+    with pytest.raises(MachineFault, match="expected an even count, and equal bits for both"):
+        machine.call("Cast int4", A, B, C, 2, 127)
+
+
+def test_broadcast_of_bytes(machine: Machine) -> None:
+    row, column = np.arange(-32, 32, dtype=np.int8), np.arange(40, dtype=np.uint8) * 6
+    machine.reset(UB)
+    machine.put(B, row)
+    machine.put(C, column)
+    machine.call("BroadCast rows int8", A, B, 5, 64, SCRATCH, SCRATCH_BYTES)
+    np.testing.assert_array_equal(machine.view(A, "int8", 320).reshape(5, 64), np.tile(row, (5, 1)))
+    machine.call("BroadCast columns uint8", A, C, 40, 32, SCRATCH, SCRATCH_BYTES)
+    np.testing.assert_array_equal(
+        machine.view(A, "uint8", 1280).reshape(40, 32), np.repeat(column[:, None], 32, 1)
+    )
+    with pytest.raises(MachineFault, match="Broadcast: the temporary buffer has 64 bytes"):
+        machine.call("BroadCast rows int8", A, B, 5, 64, SCRATCH, 64)

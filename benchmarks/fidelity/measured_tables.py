@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from npu_daemon.simulator.chips import shipped_digests
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "benchmarks" / "tables"
+SHOWN_PERCENT = 2.0  # of the row that a moved figure changes most
 MOVED = 0.05  # prices that differ by less have not moved
 PRICE_VERSION = 1
 """Raise it whenever traces can be priced otherwise by the same figures of a chip.
@@ -101,9 +102,11 @@ def write(name: str, rows: Sequence[Row], **more: Any) -> None:
     script = Path(sys.argv[0]).resolve()
     told = script.relative_to(ROOT) if script.is_relative_to(ROOT) else Path(script.name)
     document = {
-        "command": shlex.join(["python", str(told), *sys.argv[1:]]),
+        "command": shlex.join(
+            ["python", str(told), *("DIR" if "/" in each else each for each in sys.argv[1:])]
+        ),
         "commit": commit.stdout.strip(),
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "date": f"{datetime.now(timezone.utc):%Y-%m-%d}",
         "prices": price_digest(),
         **more,
     }
@@ -186,6 +189,7 @@ def sensitivity() -> str:
             row["largest_change"],
         )
         for row in rows_of("sensitivity")
+        if abs(float(row["largest_change"].partition("%")[0])) >= SHOWN_PERCENT
     ]
     columns = ("figure", "times", "median of all rows", "within 0.80 to 1.25", "pairs that change order")
     return markdown((*columns, "largest change of a row"), rows) + origin("sensitivity")

@@ -27,6 +27,8 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, MeasureProtocol, OpSpec
+from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.wheel import compiler_program
 from ascend_gym.suite.loader import list_operators
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
@@ -34,7 +36,6 @@ from npu_daemon.case_data import CaseDataCache
 from npu_daemon.floor import floor_us
 from npu_daemon.harness import harness_identity
 from npu_daemon.simulator.chips import Chip, Figure, load_chip
-from npu_daemon.simulator.compiler import compiler_program
 from npu_daemon.simulator.pricing import price_trace
 
 NAME = "suite_prices"
@@ -69,13 +70,13 @@ class Earlier:
         compiler = [found] if (found := shutil.which("c++")) else [compiler_program(), "c++"]
         options = ["-std=c++20", "-O2", f"-I{folder / _PRICING / 'include'}", "-o", str(self._program)]
         subprocess.run([*compiler, *options, *sources], check=True, capture_output=True)
-        text = (
-            "from npu_daemon.simulator.chips import load_chip; print(load_chip('{}').pricing_text(), end='')"
-        )
-        told = subprocess.run(
-            [sys.executable, "-c", text.format(chip)], cwd=folder, capture_output=True, check=True, text=True
-        )
-        self._chip.write_text(told.stdout, encoding="utf-8")
+        names = [folder / _PRICING / "chips" / name for name in ("base/dav_2201.toml", f"{chip}.toml")]
+        base, own = map(read_toml, names)
+        figures = {**base["timing"], **own["timing"]}
+        geometry = {**base["geometry"], **own["geometry"]}
+        figures |= {name: geometry[name] for name in ("aiv_cores", "aic_cores", "l2_bytes")}
+        text = "".join(f"{name} {figure['value']}\n" for name, figure in sorted(figures.items()))
+        self._chip.write_text(text, encoding="utf-8")
 
     def launch_us(self, cores: int, names: tuple[str, ...]) -> float:
         """Return what a launch took: its fixed part, and what each core adds."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from daemon_processes import BACKEND, DEADLINE_S, PYTHONPATH
 from fake_backend import make_operator, make_request
 
 from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator
+from ascend_gym.core import codec
 from ascend_gym.core.codec import Kind, WireMessage, decode, encode
 from ascend_gym.core.records import Candidate, Case, OpSpec, TensorSpec
 from ascend_gym.core.status import Status
@@ -138,7 +138,7 @@ def test_hostile_frames_are_refused_and_the_daemon_serves_on(
     def request(changes: dict[str, Any]) -> bytes:
         return _merged(make_request(spec).model_dump(mode="json"), changes)
 
-    frames = eval(idea["try"], {**globals(), "header": header, "request": request, "math": math})
+    frames = eval(idea["try"], {**vars(codec), "header": header, "request": request})
     with zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
         dealer.setsockopt(zmq.LINGER, 0)
         dealer.connect(running.address)

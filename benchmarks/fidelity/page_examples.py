@@ -1,10 +1,10 @@
 """Runs the examples of asc-devkit's API pages for Atlas A2 that can be completed into kernels mechanically.
 
 ``python benchmarks/fidelity/page_examples.py --asc-devkit DIR [--pages TEXT] [--json FILE]`` takes each block
-of code below "example" of a page. What a block does not declare is declared by its name: tensors in the unified
-buffer or in global memory, temporary buffers, counts. Element types are tried one after the other. A block
-that names anything else (a plan, a structure of the page's prose) is not completed. The last line tells how
-many blocks end without a fault.
+of code below "example" of a page. What a block does not declare is declared by its name: tensors in the
+unified buffer or in global memory, temporary buffers, counts. Element types are tried one after the other. A
+block that names anything else (a plan, a structure of the page's prose) is not completed. The last line tells
+how many blocks end without a fault.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def program(body: str, declarations: list[str]) -> str:
         '#include "acl/acl.h"\n#include "kernel_operator.h"\nusing namespace AscendC;\n'
         "__global__ __vector__ void example(GM_ADDR gm) {\n    TPipe pipe;\n"
         + "\n".join(declarations)
-        + f'\n#line 1 "example"\n{body}\n}}\n'
+        + f"\n{body}\n}}\n"
         "int main() {\n    aclInit(nullptr); aclrtSetDevice(0);\n"
         "    aclrtStream stream = nullptr; aclrtCreateStream(&stream);\n"
         "    uint8_t *gm; aclrtMalloc((void **)&gm, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST);\n"

@@ -88,7 +88,7 @@ def program(body: str, declarations: list[str]) -> str:
         '#include "acl/acl.h"\n#include "kernel_operator.h"\nusing namespace AscendC;\n'
         "__global__ __vector__ void example(GM_ADDR gm) {\n    TPipe pipe;\n"
         + "\n".join(declarations)
-        + f'\n#line 1 "example"\n{body}\n}}\n'
+        + f"\n{body}\n}}\n"
         "int main() {\n    aclInit(nullptr); aclrtSetDevice(0);\n"
         "    aclrtStream stream = nullptr; aclrtCreateStream(&stream);\n"
         "    uint8_t *gm; aclrtMalloc((void **)&gm, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST);\n"

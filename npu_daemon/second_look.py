@@ -2,8 +2,8 @@
 
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
-price. It has the shapes of the operator's smallest case, for which the candidate is built even where the
-request leaves that case out: an operator is right for all of its cases.
+price. It has the shapes of the request's smallest case or, where values of that are too dear to draw for each
+candidate, of the operator's smallest case, for which the candidate is built.
 
 A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
 the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the
@@ -61,9 +61,13 @@ class DomainRun:
     def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, early: bool) -> None:
         spec = runner.spec
         self._runner, self._last = runner, cases[-1]
-        base = smallest_case(spec.cases if spec.folder else cases)
-        self._base = next((case for case in cases if case.case_id == base.case_id), base)
-        self._asked = any(case is self._base for case in cases)
+        base = smallest_case(cases)
+        self._asked = not spec.folder or always_drawn(spec, base)
+        if not self._asked:
+            least = smallest_case(spec.cases)
+            base = next((case for case in cases if case.case_id == least.case_id), least)
+            self._asked = any(case is base for case in cases)
+        self._base = base
         self.case = domain_case(spec, base) if spec.folder else base
         self._beside = ThreadPoolExecutor(max_workers=1)
         self._early = early and runner.may_overlap

@@ -290,7 +290,7 @@ ROUNDED = {NONE: np.rint, RINT: np.rint, FLOOR: np.floor, CEIL: np.ceil, TRUNC: 
 
 
 @pytest.mark.parametrize("mode", [*ROUNDED, ROUND])
-@pytest.mark.parametrize("count", [1, 6, 129])
+@pytest.mark.parametrize("count", [2, 6, 130])
 def test_half_becomes_four_bits_two_a_byte(machine: Machine, mode: int, count: int) -> None:
     machine.reset()
     values = np.random.default_rng(count).uniform(-9.0, 9.0, count).round(1).astype(np.float16)
@@ -314,8 +314,10 @@ def test_half_becomes_four_bits_two_a_byte(machine: Machine, mode: int, count: i
 def test_four_bits_become_half(machine: Machine) -> None:
     machine.reset()
     machine.put(SRC, np.array([0x10, 0x32, 0x87, 0xF9], np.uint8))
-    machine.call("from int4", DST, SRC, NONE, 7)
-    assert machine.view(DST, "float16", 8).tolist() == [0, 1, 2, 3, 7, -8, -7, 0]
+    machine.call("from int4", DST, SRC, NONE, 8)
+    assert machine.view(DST, "float16", 9).tolist() == [0, 1, 2, 3, 7, -8, -7, -1, 0]
+    with pytest.raises(MachineFault, match="expected an even count"):
+        machine.call("from int4", DST, SRC, NONE, 7)
 
 
 def test_four_bits_take_no_other_rounding_mode(machine: Machine) -> None:

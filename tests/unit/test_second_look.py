@@ -100,13 +100,23 @@ def test_what_is_wrong_in_the_domain_is_refused(
 
 @pytest.mark.parametrize(("directive", "status"), [("", Status.OK), ("wrong_in_domain", Status.INCORRECT)])
 @pytest.mark.parametrize("best_us", [1.0, 1000.0])
-def test_a_request_that_leaves_the_smallest_case_out_is_judged_on_its_domain(
-    spec: OpSpec, backend: FakeBackend, directive: str, status: Status, best_us: float
+@pytest.mark.parametrize("is_dear", [False, True])
+def test_a_request_that_leaves_the_smallest_case_out_is_judged_on_a_domain(
+    spec: OpSpec,
+    backend: FakeBackend,
+    directive: str,
+    status: Status,
+    best_us: float,
+    is_dear: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if is_dear:
+        monkeypatch.setattr("npu_daemon.own_values.OWN_TRAFFIC_BYTES", 0)
+        monkeypatch.setattr("npu_daemon.own_values.FEW_ANSWERS_BYTES", 0)
     result = run(spec, backend, directive, best_us=best_us, case_ids=("large",))
     assert result.status is status
-    assert backend.reruns[:2] == [("large", 0), DOMAIN]
-    assert backend.built == 2
+    assert backend.reruns[:2] == [("large", 0), DOMAIN if is_dear else ("large~domain", 1)]
+    assert backend.built == (2 if is_dear else 1)
     assert [case.case_id for case in result.cases] == ["large"]
     assert backend.live_runs == 0
 

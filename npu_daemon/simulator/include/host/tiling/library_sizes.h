@@ -199,7 +199,7 @@ ASIM_REDUCTION_SCRATCH(ReduceProd, true)
 #undef ASIM_REDUCTION_SCRATCH
 
 // Eight or sixteen rows' elements spread to data blocks, and the rows themselves where they are no whole data blocks.
-inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const ge::Shape &, const ge::Shape &dstShape,
+inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &platform, const ge::Shape &, const ge::Shape &dstShape,
                                       uint32_t typeSize, bool, uint32_t &maxValue, uint32_t &minValue) {
     constexpr uint32_t kBlockBytes = 32;
     const size_t dimensions = dstShape.GetDimNum();
@@ -209,7 +209,7 @@ inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &,
     minValue = group * (kBlockBytes + row_bytes);
     maxValue = (rows + group - 1) / group * minValue;
     if (typeSize != 1) return;      // the call works on halfs of all elements
-    GetBroadCastMaxMinTmpSize({}, {}, dstShape, 2, false, maxValue, minValue);
+    GetBroadCastMaxMinTmpSize(platform, {}, dstShape, 2, false, maxValue, minValue);
     const uint32_t halves = ((rows + columns) * 2 + 2 * kBlockBytes) + (rows * columns * 2 + kBlockBytes);
     minValue += halves;
     maxValue += halves;

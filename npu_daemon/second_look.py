@@ -3,7 +3,7 @@
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
 price. It has the shapes of the request's smallest case or, where values of that are too dear to draw for each
-candidate, of the operator's smallest case, for which the candidate is built.
+candidate, of the operator's smallest case of the same element types, for which the candidate is built.
 
 A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
 the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the
@@ -23,7 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
 from ascend_gym.core.protocols import Built, Failure
-from ascend_gym.core.records import Case, CaseResult, Diagnostic, Phase
+from ascend_gym.core.records import Case, CaseResult, Diagnostic, DType, Phase
 from ascend_gym.core.status import Status
 from ascend_gym.suite.domain import domain_case, smallest_case
 from npu_daemon.case_data import CaseData
@@ -64,7 +64,7 @@ class DomainRun:
         base = smallest_case(cases)
         self._asked = not spec.folder or always_drawn(spec, base)
         if not self._asked:
-            least = smallest_case(spec.cases)
+            least = smallest_case([case for case in spec.cases if _types(case) == _types(base)])
             base = next((case for case in cases if case.case_id == least.case_id), least)
             self._asked = any(case is base for case in cases)
         self._base = base
@@ -153,6 +153,10 @@ class DomainRun:
         if self._refused is not None:
             self._refused.drop()
         self._beside.shutdown(wait=True, cancel_futures=True)
+
+
+def _types(case: Case) -> list[DType]:
+    return [tensor.dtype for tensor in (*case.inputs, *case.outputs)]
 
 
 def second_look(

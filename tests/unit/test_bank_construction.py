@@ -124,7 +124,7 @@ def test_a_construction_that_was_broken_off_goes_on(tmp_path, error, requests):
 
 def test_another_construction_in_the_same_folder_is_refused(tmp_path):
     _construct(tmp_path, Model())
-    with pytest.raises(MisuseError, match="differs from what is on file"):
+    with pytest.raises(MisuseError, match="began with other settings: seed was 0, is 1"):
         _construct(tmp_path, Model(), settings=SETTINGS.model_copy(update={"seed": 1}))
 
 

@@ -158,9 +158,10 @@ def _rows(dtype: str) -> Iterator[Trial]:
         yield Trial("GetCumSumMaxMinTmpSize", "composed", f"CumSum {way} {dtype}", sizes, operands)
     sizes = f"AscendC::GetAscendQuantMaxMinTmpSize(shape, {size}, most, least);"
     factor = "AscendC::GetAscendQuantTmpBufferFactorSize(factor, extra);"
-    scaled = (A, B, TMP, "bytes", ONE["float32"], 0, COUNT)
+    quantised = COUNT // 32 * 32
+    scaled = (A, B, TMP, "bytes", ONE["float32"], 0, quantised)
     name = "GetAscendQuantMaxMinTmpSize"
-    yield Trial(name, "composed", f"AscendQuant {dtype}", sizes, scaled, factor, COUNT * size)
+    yield Trial(name, "composed", f"AscendQuant {dtype}", sizes, scaled, factor, quantised * size)
     columns = (A, B, TMP, "bytes", C, C + KB, 32, ROWS * 32)  # scales in whole data blocks of results
     yield Trial(name, "composed", f"AscendQuant columns {dtype}", sizes, columns, factor, COUNT * size)
     masked = (A, B, D, ROWS, COLUMNS, 64, TMP, "bytes")

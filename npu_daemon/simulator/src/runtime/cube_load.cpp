@@ -89,8 +89,9 @@ void check_convolution(const Load3dShape &shape) {
                                   shape.dilation_height}) {
         if (number > UINT16_MAX) fault(FaultKind::RuntimeFault, kCall, "a number of %u: all of them have 16 bits", number);
     }
-    if (shape.stride_width == 0 || shape.stride_height == 0) {
-        fault(FaultKind::RuntimeFault, kCall, "strides of %u and %u, expected at least 1", shape.stride_width, shape.stride_height);
+    if (shape.stride_width == 0 || shape.stride_height == 0 || shape.filter_width == 0 || shape.filter_height == 0) {
+        fault(FaultKind::RuntimeFault, kCall, "strides of %u and %u, a filter of %u x %u: expected at least 1", shape.stride_width, shape.stride_height,
+              shape.filter_width, shape.filter_height);
     }
 }
 

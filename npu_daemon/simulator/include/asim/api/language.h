@@ -85,7 +85,6 @@ constexpr int g_coreType = AIC;
 #else
 constexpr int g_coreType = AIV;
 #endif
-constexpr uint32_t ONE_BLK_SIZE = asim::kUbBlockBytes;
 constexpr uint32_t DEFAULT_BLK_NUM = 8;
 constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
 constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;

@@ -2,6 +2,7 @@
 #pragma once
 #include "asim/api/mask.h"
 #include "asim/api/tensor.h"
+#include "asim/unit_sizes.h"
 
 using float16_t = half;
 
@@ -15,7 +16,6 @@ using float16_t = half;
 
 namespace AscendC {
 
-constexpr int32_t ONE_REPEAT_BYTE_SIZE = asim::kRepeatBytes;
 constexpr int32_t MAX_REPEAT_TIMES = 255;   // of one instruction
 
 // Sizes of local memories, as the published header kernel_utils_constants.h has them for architecture 2201.

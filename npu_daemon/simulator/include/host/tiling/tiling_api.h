@@ -12,6 +12,14 @@
 #include "tiling/library_plans.h"
 #include "tiling/library_sizes.h"
 #include "tiling/matmul_tiling.h"
+#if __has_include("asim/unit_sizes.h")      // of kernels, in programs with launches
+#include "asim/unit_sizes.h"
+#else
+namespace AscendC {
+constexpr uint32_t ONE_BLK_SIZE = 32;
+constexpr int32_t ONE_REPEAT_BYTE_SIZE = 256;
+}  // namespace AscendC
+#endif
 
 namespace asim::host {
 
@@ -24,11 +32,9 @@ namespace asim::host {
 
 namespace AscendC {
 
-// Units of the cube and of UB, by the names that kernels have for them.
+// Units of the cube, in elements of 16 bits.
 constexpr int32_t BLOCK_CUBE = 16;
 constexpr int32_t CUBE_MAX_SIZE = 256;
-constexpr uint32_t ONE_BLK_SIZE = 32;
-constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
 
 // SoftMax works on eight rows at a time: their maxima or sums, one data block for each row, partial results of a row,
 // and for half tensors the rows in float.

@@ -3,7 +3,8 @@
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
 price. It has the shapes of the request's smallest case or, where values of that are too dear to draw for each
-candidate, of the operator's smallest case of the same element types, for which the candidate is built.
+candidate, of the operator's smallest case of the same element types. Nobody has asked for that one: a candidate
+that ends with a fault there, or is not built, runs its own case again at other addresses.
 
 A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
 the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the
@@ -39,7 +40,6 @@ _VALUES_TOLERANCE = 0.01
 
 _OTHER_ADDRESSES, _SAME_VALUES = 1, 2
 _NOT_IN_DOMAIN = "passed its cases, but not the values of the operator's domain at other addresses"
-_NOT_BUILT = "passed its cases, but the case that the operator's domain is drawn for ({}) could not be built"
 _NOT_ON_OWN_VALUES = "passed on published values, but not on values drawn for it alone"
 
 
@@ -61,7 +61,8 @@ class DomainRun:
     def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, early: bool) -> None:
         spec = runner.spec
         self._runner, self._last = runner, cases[-1]
-        base = smallest_case(cases)
+        self._smallest = base = smallest_case(cases)
+        self._built: Built | None = None
         self._asked = not spec.folder or always_drawn(spec, base)
         if not self._asked:
             least = smallest_case([case for case in spec.cases if _types(case) == _types(base)])
@@ -97,6 +98,8 @@ class DomainRun:
             case: case of the request.
             built: build of the candidate for it.
         """
+        if case is self._smallest:
+            self._built = built
         if case is self._base:
             data = self._data
             assert data is not None, "its launch is known"
@@ -138,10 +141,16 @@ class DomainRun:
     def _run(self) -> CaseResult | None:
         assert self._prepared is not None, "every case was built"
         built, data = self._prepared.result()
-        if isinstance(built, Failure):
-            failed = CaseResult(case_id=self.case.case_id, status=built.status, diagnostics=built.diagnostics)
-            return _told(failed, _NOT_BUILT.format(self._base.case_id))
-        refused = self._runner.refusal(self.case, built, data, _OTHER_ADDRESSES)
+        refused = None
+        if not isinstance(built, Failure):
+            refused = self._runner.refusal(self.case, built, data, _OTHER_ADDRESSES)
+            if refused is None:
+                return None
+        if not self._asked and (refused is None or refused.status is not Status.INCORRECT):
+            # A case that nobody has asked for may not fit the candidate: its own case again.
+            assert self._built is not None, "every case was built"
+            published = self._runner.data(self._smallest)
+            refused = self._runner.refusal(self._smallest, self._built, published, _OTHER_ADDRESSES)
         return None if refused is None else _told(refused, _NOT_IN_DOMAIN)
 
     def __enter__(self) -> DomainRun:

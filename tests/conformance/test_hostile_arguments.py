@@ -222,7 +222,6 @@ ON_CUBE_CORES = [
     ("load_2d", (L1, 0, 1, 0, 0, 2), "dst must lie in L0A or L0B"),
     ("load_2d", (L0A, 0, 2, 2**62, 0, 2), "a count of"),
     ("load_2d", (L0A, 0, 2, -(2**63), 0, 2), "a count of"),
-    ("load_3d", load_3d(filter_width=0), "expected at least 1"),
     ("load_3d", load_3d(stride=0), "expected at least 1"),
     ("load_3d", load_3d(element=0), "1, 2 or 4 bytes, these have 0"),
     ("load_3d", load_3d(first=60000), "name more than there are"),

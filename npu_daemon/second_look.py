@@ -3,8 +3,8 @@
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
 price. It has the shapes of the request's smallest case or, where values of that are too dear to draw for each
-candidate, of the operator's smallest case of the same element types. Nobody has asked for that one: a candidate
-that ends with a fault there, or is not built, runs its own case again at other addresses.
+candidate, of the operator's smallest case of the same element types. Nobody has asked for that one: a
+candidate that ends with a fault there, or is not built, runs its own case again at other addresses.
 
 A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
 the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the

@@ -39,10 +39,11 @@ _MAY_BE_OURS = re.compile(
     r"shared librar|shared object|file too short|ELF|undefined symbol|No such file|cannot open"
     r"|exit status 12[67]|signal|SIG|read-only|removed while in use|unreadable|readable report"
 )
-# A full disk, or a process of the build or the run that was killed by somebody else: tried again, too. If the
-# same is said every time, it is the candidate that does it.
+# A full disk, a changed input, or a process of the build or the run that was killed by somebody else: tried
+# again, too. If the same is said every time, it is the candidate that does it.
 _FROM_OUTSIDE = re.compile(
     r"[Nn]o space left|disk is full|ENOSPC|SIGKILL|[Ss]ignal 9\b|exit status 137|\bKilled\b|due to signal"
+    r"|the run changed .*, which is read-only"
 )
 _FULL_BELOW_BYTES = 32 * 2**20
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time

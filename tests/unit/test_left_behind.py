@@ -88,7 +88,8 @@ def test_a_folder_is_limited_as_a_whole(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
     outcome = run(f"import os\n{FILES[name]}", folder)
-    assert (outcome.exceeded, outcome.returncode) == ("folder", None)
+    assert outcome.exceeded == "folder"
+    assert outcome.returncode in (None, 0)  # it may have ended by itself before the folder was looked at
     remove_tree(folder)
     assert not folder.exists()
 

@@ -103,7 +103,9 @@ class ObjectStore:
 
     def replace(self, part: Part, made: Path) -> None:
         """Keep a file in the place of a compiled part that it was made of, and which it can stand for."""
-        shutil.move(made, self.folder / self._key(part))
+        key = self._key(part)
+        (self.folder / f"{key}{DIGEST_SUFFIX}").write_text(file_digest(made), encoding="ascii")
+        shutil.move(made, self.folder / key)
 
     def is_shipped(self, part: Part) -> bool:
         """Whether the installation brought a part, for processors like this one."""

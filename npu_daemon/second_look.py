@@ -2,9 +2,10 @@
 
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at the addresses and over the garbage of the run with a price or at others, by
-chance. It has no price. It has the shapes of the request's smallest case or, where values of that are too dear
-to draw for each candidate, of the operator's smallest case of the same element types. Nobody has asked for
-that one: a candidate that ends with a fault there, or is not built, runs its own case again at other addresses.
+chance. It has no price. It has the shapes of the request's smallest case or, where values of that are too
+dear to draw for each candidate, of the operator's smallest case of the same element types. Nobody has asked
+for that one: a candidate that ends with a fault there, or is not built, runs its own case again at other
+addresses.
 
 That one run shows one shape and the element types of one case. A champion (faster than all before it, or the
 first that is not the operator's own sources) and a share of the other candidates, which chance picks so that

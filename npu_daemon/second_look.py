@@ -1,8 +1,8 @@
 """Second looks: what a candidate that passed its cases has to pass before its result is final.
 
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
-(``ascend_gym.suite.domain``), at the addresses and over the garbage of the run with a price or at others, by
-chance. It has no price. It has the shapes of the request's smallest case or, where values of that are too
+(``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
+price. It has the shapes of the request's smallest case or, where values of that are too
 dear to draw for each candidate, of the operator's smallest case of the same element types. Nobody has asked
 for that one: a candidate that ends with a fault there, or is not built, runs its own case again at other
 addresses.
@@ -44,9 +44,9 @@ _VALUES_TOLERANCE = 0.01
 """Work of honest kernels may depend a little on values, as where an index decides which line is fetched."""
 
 _OTHER_ADDRESSES, _SAME_VALUES, _AS_PRICED = 1, 2, 3
-_NOT_IN_DOMAIN = "passed its cases, but not the values of the operator's domain"
+_NOT_IN_DOMAIN = "passed its cases, but not the values of the operator's domain at other addresses"
 _NOT_AT_THESE_SHAPES = (
-    "passed its cases, but not the values of the operator's domain at the shapes of this one"
+    "passed its cases, but not the values of the operator's domain at the shapes of this case"
 )
 _NOT_ON_OWN_VALUES = "passed on published values, but not on values drawn for it alone"
 
@@ -151,7 +151,7 @@ class DomainRun:
         built, data = self._prepared.result()
         refused = None
         if not isinstance(built, Failure):
-            refused = self._runner.refusal(self.case, built, data, layout_by_chance())
+            refused = self._runner.refusal(self.case, built, data, _OTHER_ADDRESSES)
             if refused is None:
                 return None
         if not self._asked and (refused is None or refused.status is not Status.INCORRECT):
@@ -170,11 +170,6 @@ class DomainRun:
         if self._refused is not None:
             self._refused.drop()
         self._beside.shutdown(wait=True, cancel_futures=True)
-
-
-def layout_by_chance() -> int:
-    """Return the rerun of a domain run; who is right at the addresses of one only fails in half of them."""
-    return random.SystemRandom().choice((_OTHER_ADDRESSES, _AS_PRICED))
 
 
 def _types(case: Case) -> list[DType]:

@@ -2,15 +2,20 @@
 
 Every candidate runs one more small case, drawn from the values that the operator has to be right for
 (``ascend_gym.suite.domain``), at other addresses and with other garbage in uninitialised memory. It has no
-price. It has the shapes of the request's smallest case or, where values of that are too dear to draw for each
-candidate, of the operator's smallest case of the same element types. Nobody has asked for that one: a
-candidate that ends with a fault there, or is not built, runs its own case again at other addresses.
+price. It has the shapes of the request's smallest case or, where values of that are too
+dear to draw for each candidate, of the operator's smallest case of the same element types. Nobody has asked
+for that one: a candidate that ends with a fault there, or is not built, runs its own case again at other
+addresses.
 
-A case that was measured on published values (``npu_daemon.own_values`` says which) is run again on values of
-the candidate's own if the candidate is a champion: faster than all before it, or the first that is not the
-operator's own sources. So is a share of the other candidates, which chance picks, so that no author can tell
-which. They must be right there, and where they are slower, that counts: who does less for values that all
-know is paid as for values that nobody knew.
+That one run shows one shape and the element types of one case. A champion (faster than all before it, or the
+first that is not the operator's own sources) and a share of the other candidates, which chance picks so that
+no author can tell which, run every case of the request on values of the domain. They do so at the addresses
+and over the garbage of the run with a price, and a champion is measured again at the others: no memory tells
+a run with a price from one without.
+
+A case that was measured on published values (``npu_daemon.own_values`` says which) is run by the same
+candidates on values of their own, too. They must be right there, and where they are slower, that
+counts: who does less for values that all know is paid as for values that nobody knew.
 
 Each case of a champion is also measured once more in a fresh process, and so is any latency below the floor
 of its case, which no kernel can reach. The slower measurement counts, unless chance explains it.
@@ -33,13 +38,16 @@ from npu_daemon.own_values import always_drawn
 from npu_daemon.processors import WhenIdle
 
 PICKED_SHARE = 1 / 8
-"""Share of ordinary candidates that are run on their own values of large cases, too."""
+"""Share of ordinary candidates that get the closer look of a champion, but for the second measurement."""
 
 _VALUES_TOLERANCE = 0.01
 """Work of honest kernels may depend a little on values, as where an index decides which line is fetched."""
 
-_OTHER_ADDRESSES, _SAME_VALUES = 1, 2
+_OTHER_ADDRESSES, _SAME_VALUES, _AS_PRICED = 1, 2, 3
 _NOT_IN_DOMAIN = "passed its cases, but not the values of the operator's domain at other addresses"
+_NOT_AT_THESE_SHAPES = (
+    "passed its cases, but not the values of the operator's domain at the shapes of this case"
+)
 _NOT_ON_OWN_VALUES = "passed on published values, but not on values drawn for it alone"
 
 
@@ -195,6 +203,9 @@ def second_look(
         if result.status is Status.OK and picked and not passed.has_own_values:
             on_case()
             result = _on_own_values(runner, passed, result)
+        if result.status is Status.OK and picked and runner.spec.folder:
+            on_case()
+            result = _in_domain(runner, passed, result)
         results.append(result)
         if result.status is not Status.OK:
             break
@@ -225,6 +236,16 @@ def _settled(runner: CaseRunner, passed: PassedCase) -> CaseResult:
         "measured time"
     )
     return _guarded(settled, message)
+
+
+def _in_domain(runner: CaseRunner, passed: PassedCase, result: CaseResult) -> CaseResult:
+    """Return ``result`` unless the candidate is wrong on the domain at the shapes of this case."""
+    case = domain_case(runner.spec, passed.case)
+    data = runner.own_data(case, passed.launch)
+    refused = runner.refusal(case, passed.built, data, _AS_PRICED)
+    if refused is None:
+        return result
+    return _told(refused, _NOT_AT_THESE_SHAPES).model_copy(update={"case_id": passed.case.case_id})
 
 
 def _on_own_values(runner: CaseRunner, passed: PassedCase, result: CaseResult) -> CaseResult:

@@ -201,8 +201,8 @@ class Backend(Protocol):
             case: case that it was built for.
             inputs: raw little-endian files, one per tensor, in parameter order.
             protocol: limits.
-            rerun: 0 for the first run. Each rerun places its buffers at other addresses with other
-                uninitialised contents; outputs and latency of a sound candidate do not depend on it.
+            rerun: 0 for the first run; where buffers lie and what they hold follows from ``layout_of`` it.
+                Outputs and latency of a sound candidate do not depend on it.
 
         Returns:
             The outputs, or the candidate's fault.
@@ -216,6 +216,18 @@ class Backend(Protocol):
 
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
+
+
+def layout_of(rerun: int) -> int:
+    """Return which of two sets of addresses and uninitialised contents a run has.
+
+    A run with a price and one without have each of them, so that no kernel can tell by its memory whether it
+    is paid: reruns 0 and 2 have a price, 1 and 3 have none.
+
+    Args:
+        rerun: see ``Backend.run``.
+    """
+    return int(rerun in (1, 2))
 
 
 @dataclass(frozen=True)

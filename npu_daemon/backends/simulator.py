@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Built, Failure, RunOutput
+from ascend_gym.core.protocols import Built, Failure, RunOutput, layout_of
 from ascend_gym.core.records import (
     Candidate,
     Case,
@@ -233,7 +233,9 @@ class SimulatorBackend:
         protocol: MeasureProtocol,
         rerun: int = 0,
     ) -> RunOutput | Failure:
-        """Run the tiling program, then the kernel on every block; only rerun 0 is checked for races.
+        """Run the kernel on every block; only rerun 0 is checked for races.
+
+        The tiling program runs before it only if it reads values.
 
         Args:
             built: build to execute.
@@ -262,11 +264,11 @@ class SimulatorBackend:
     ) -> RunOutput | Failure:
         chip = load_chip(protocol.chip)
         host, kinds = build.kernel.host, build.kernel.libraries.keys()
-        tiling = build.tiling if rerun == 0 else None
-        tiling = tiling or tiling_of(host, kinds, case, chip, self.toolchain, work_dir, inputs)
+        # What was decided once counts for all runs: a tiling program that decides by chance decides once.
+        tiling = build.tiling or tiling_of(host, kinds, case, chip, self.toolchain, work_dir, inputs)
         if isinstance(tiling, Failure):
             return tiling
-        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, rerun)
+        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, layout_of(rerun))
         finished = None
         try:
             finished = self._executed(job, build, case, protocol, searched=rerun == 0)

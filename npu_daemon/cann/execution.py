@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.protocols import Failure
+from ascend_gym.core.protocols import Failure, layout_of
 from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.cann.arguments import Argument, declared_kinds, fitted
@@ -146,7 +146,11 @@ class DeviceSession:
         if call is not None:
             links |= {**call.inputs, "libopapi.so": call.build.library}
             lines += ["library ./libopapi.so", f"function {call.build.function}"]
-            lines += [f"rounds {rounds}", f"slots {1 if keeps_cache else _slots(call)}", f"rerun {rerun}"]
+            lines += [
+                f"rounds {rounds}",
+                f"slots {1 if keeps_cache else _slots(call)}",
+                f"rerun {layout_of(rerun)}",
+            ]
             lines += [argument.line for argument in call.arguments]
         for name, target in links.items():
             (folder / name).unlink(missing_ok=True)

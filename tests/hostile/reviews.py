@@ -13,7 +13,6 @@ from pathlib import Path
 from ascend_gym.core.toml_file import read_toml
 
 HERE = Path(__file__).parent
-LAST = 7
 SURFACES = {
     2: "code generation, compiler, calls, tiling",
     3: "precompiled headers, macros, overlapped runs",
@@ -21,6 +20,7 @@ SURFACES = {
     5: "library calls, Matmul, cube cores",
     6: "data cache, tiling keys, temporary buffers",
     7: "oracle and domain, answers, wire",
+    8: "price, second look, domain: kernels and tiling",
 }
 GOT_THROUGH = ("zero has the reciprocal zero", "differences in half precision")
 GOT_THROUGH += ("markdown in markdown, a thousand deep", "16 MiB of letters of two bytes in a name")
@@ -37,7 +37,10 @@ def tried() -> list[tuple[int, str, bool, str]]:
     for each in read_toml(HERE / "ideas.toml")["idea"]:
         where = f"{each['operator']}: " if "operator" in each else ""
         outcome = each.get("ends") or ends[each["surface"]]
-        rows.append((LAST, where + each["idea"], each["idea"] in GOT_THROUGH, outcome))
+        rows.append((7, where + each["idea"], each["idea"] in GOT_THROUGH, outcome))
+    for each in read_toml(HERE / "kernel_ideas.toml")["idea"]:
+        idea = f"{each['operator']}: {each['idea']}"
+        rows.append((8, idea, "got_through" in each, " or ".join(each["ends"])))
     return rows
 
 

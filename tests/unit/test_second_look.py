@@ -32,6 +32,7 @@ ONCE = [("small", 0), ("large", 0), DOMAIN]
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """No processor is idle, whatever else runs on this machine: the order of runs is fixed."""
     monkeypatch.setattr(processors, "none_waits", lambda: False)
+    monkeypatch.setattr(second_look, "PICKED_SHARE", 0)
 
 
 @pytest.fixture
@@ -170,20 +171,21 @@ def test_which_cases_are_always_drawn() -> None:
 
 def test_a_champion_is_measured_again_on_every_case(spec: OpSpec, backend: FakeBackend) -> None:
     assert run(spec, backend, "latency: 50", best_us=100.0).status is Status.OK
-    assert backend.reruns == [*ONCE, ("small", 2), ("large", 2)]
+    assert backend.reruns == [*ONCE, ("small", 2), ("small~domain", 3), ("large", 2), ("large~domain", 3)]
 
 
 def test_a_champion_is_run_on_own_values_of_what_was_published(
     spec: OpSpec, backend: FakeBackend, published: None
 ) -> None:
     result = run(spec, backend, "latency: 50", best_us=100.0)
-    assert backend.reruns == [*ONCE, ("small", 2), ("small", 0), ("large", 2), ("large", 0)]
+    looks = [(case, rerun) for case in ("small", "large") for rerun in (2, 0, 3)]
+    assert backend.reruns == [*ONCE, *((case + "~domain" * (rerun == 3), rerun) for case, rerun in looks)]
     values = dict(zip(enumerate(backend.reruns), backend.first_values, strict=True))
     assert values[0, ("small", 0)] == values[3, ("small", 2)] != values[4, ("small", 0)]
     assert result.charge.device_seconds == 1.0
 
 
-@pytest.mark.parametrize(("share", "looks"), [(0.0, 0), (1.0, 2)])
+@pytest.mark.parametrize(("share", "looks"), [(0.0, 0), (1.0, 4)])
 def test_chance_picks_ordinary_candidates_for_the_same(
     spec: OpSpec,
     backend: FakeBackend,
@@ -194,7 +196,8 @@ def test_chance_picks_ordinary_candidates_for_the_same(
 ) -> None:
     monkeypatch.setattr(second_look, "PICKED_SHARE", share)
     assert run(spec, backend, best_us=1.0).status is Status.OK
-    assert backend.reruns == [*ONCE, ("small", 0), ("large", 0)][: len(ONCE) + looks]
+    closer = [("small", 0), ("small~domain", 3), ("large", 0), ("large~domain", 3)]
+    assert backend.reruns == [*ONCE, *closer[:looks]]
 
 
 @pytest.mark.parametrize("best_us", [1.0, 1000.0])
@@ -325,11 +328,11 @@ def test_the_service_looks_closer_at_what_beats_all_before_it(
         backend.reruns.clear()
         assert service.answer(make_request(spec, f"latency: {latency}")).status is Status.OK
         looks.append(len(backend.reruns))
-    assert looks == [5, 5, 3, 5]
+    assert looks == [7, 7, 3, 7]
     backend.reruns.clear()
     alone = make_request(spec, "latency: 200", case_ids=("small",))
     assert service.answer(alone).status is Status.OK  # another question has another champion
-    assert backend.reruns == [("small", 0), DOMAIN, ("small", 2)]
+    assert backend.reruns == [("small", 0), DOMAIN, ("small", 2), ("small~domain", 3)]
 
 
 def test_the_operators_own_sources_are_no_champion(
@@ -345,7 +348,7 @@ def test_a_refused_champion_is_none(service: EvaluationService, spec: OpSpec, ba
     assert service.answer(make_request(spec, "latency: 1", "wrong_later")).status is Status.INCORRECT
     backend.reruns.clear()
     service.answer(make_request(spec, "latency: 50"))
-    assert len(backend.reruns) == 5
+    assert len(backend.reruns) == 7
 
 
 class MeetingBackend(FakeBackend):

@@ -5,7 +5,7 @@
 constexpr int32_t BUFFER_NUM = 1;
 
 constexpr uint32_t BLOCK_BYTES = 32;
-constexpr float LEAST = -65504.0f;
+constexpr float LEAST = -__builtin_inff();
 
 template <typename T>
 class KernelMaxPool2d {

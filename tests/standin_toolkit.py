@@ -46,7 +46,10 @@ def install(
         about = f"package_name=Ascend-cann-toolkit\nversion={version}\n"
         (toolkit / "ascend_toolkit_install.info").write_text(about)
     else:
-        (toolkit / "compiler").mkdir()
+        scripts = toolkit / "compiler" / "tikcpp" / "ascendc_kernel_cmake" / "fwk_modules" / "util"
+        scripts.mkdir(parents=True)
+        read = '"--tiling_key" in opts or "--input-param-file" in opts\n'
+        (scripts / "ascendc_gen_options.py").write_text(read)
         (toolkit / "compiler" / "version.info").write_text(f"Version={version}\n")
     (toolkit / "include" / "acl" / "acl.h").write_text((SOURCES / "acl.h").read_text())
     (toolkit / "include" / "aclnn" / "acl_meta.h").write_text((SOURCES / "acl_meta.h").read_text())

@@ -10,7 +10,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -47,8 +47,10 @@ from npu_daemon.cann.execution import (
     convention_of,
     diagnose,
     is_warm,
+    launched_nothing,
     prepare_call,
 )
+from npu_daemon.cann.instance import Instance
 from npu_daemon.cann.measurement import Subject, measure
 from npu_daemon.cann.opp_build import OppBuild, OppBuilder
 from npu_daemon.cann.runner_build import build_tools, runner_digest
@@ -67,6 +69,7 @@ class _Build:
     """An installed candidate, and the operator's baseline if it is measured as well."""
 
     spec: OpSpec
+    candidate: Candidate
     opp: OppBuild
     baseline: OppBuild | None
     warnings: tuple[Diagnostic, ...]
@@ -176,26 +179,34 @@ class CannBackend:
         opp, warnings = made
         baseline = None
         if self._settings.pair_with_baseline and candidate.digest != spec.baseline.digest:
-            found = self._checked(spec, case, spec.baseline, protocol)
+            found = self._checked(spec, case, spec.baseline, protocol, whole=True)
             if isinstance(found, Failure):
                 said = found.diagnostics[0].message
                 raise InfrastructureError(f"the baseline of {spec.op_id} does not build on this host: {said}")
             baseline = found[0]
         seconds = opp.seconds + (baseline.seconds if baseline else 0.0)
-        return Built(_Build(spec, opp, baseline, warnings), seconds)
+        return Built(_Build(spec, candidate, opp, baseline, warnings), seconds)
 
     def _checked(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        *,
+        whole: bool = False,
     ) -> tuple[OppBuild, tuple[Diagnostic, ...]] | Failure:
         """Build sources that pass the boundary; those that it cannot judge are built but refused by default.
 
-        If the toolkit does not compile a source, the toolkit's own messages are returned.
+        If the toolkit does not compile a source, the toolkit's own messages are returned. ``whole`` has all
+        kernels compiled, as for a baseline: that is needed once for all candidates.
         """
         judged = self._boundary.judge(spec, case, candidate, protocol)
-        if judged is not None and not unread(judged):
+        if isinstance(judged, Failure) and not unread(judged):
             return judged
-        opp = self._builder.build(spec, case, candidate, protocol)
-        if isinstance(opp, Failure) or judged is None:
+        instance = Instance() if whole or isinstance(judged, Failure) else judged
+        opp = self._builder.build(spec, case, candidate, protocol, instance)
+        if isinstance(opp, Failure) or not isinstance(judged, Failure):
             return opp if isinstance(opp, Failure) else (opp, ())
         return (opp, judged.diagnostics) if self._settings.run_unread else judged
 
@@ -209,6 +220,8 @@ class CannBackend:
     ) -> RunOutput | Failure:
         """Call the operator once on a device; see ``Backend.run``.
 
+        If nothing is launched of a build of one kernel, all kernels are built and it is called again.
+
         Args:
             built: build to execute.
             case: case that it was built for.
@@ -220,6 +233,25 @@ class CannBackend:
             InfrastructureError: the device or the runtime is at fault.
         """
         build: _Build = built.handle
+        outcome = self._called(build, case, inputs, protocol, rerun)
+        if not build.opp.instance or not isinstance(outcome, Failure) or not launched_nothing(outcome):
+            return outcome
+        whole = self._builder.build(build.spec, case, build.candidate, protocol)
+        if isinstance(whole, Failure):
+            return whole
+        again = self._called(replace(build, opp=whole), case, inputs, protocol, rerun)
+        if isinstance(again, RunOutput):
+            self._builder.mistaken(build.opp)
+        return again
+
+    def _called(
+        self,
+        build: _Build,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        rerun: int,
+    ) -> RunOutput | Failure:
         arguments = arguments_of(interface_of(build.spec), case)
         call = prepare_call(build.opp, arguments, inputs)
         if isinstance(call, Failure):

@@ -32,6 +32,7 @@ OLDEST_CMAKE = (3, 19)  # of --preset
 _CMAKE_VERSION = re.compile(r"cmake version (\d+)\.(\d+)")
 _DRIVER_INFO = Path("/usr/local/Ascend/driver/version.info")
 _DEVICE_NODES = Path("/dev")
+_TAKEN_FOR_OPTION = "oom"  # in any option: asc-devkit 9.1.0, ascendc_gen_options.py
 _QUERY_LIMITS = ResourceLimits(
     wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 40, file_bytes=1 << 20, processes=256
 )
@@ -126,6 +127,9 @@ def opp_folder(settings: DaemonSettings) -> list[Finding]:
     if _toolkit(settings) is None:
         return []
     folder = settings.cache_dir / "cann"
+    if _TAKEN_FOR_OPTION in str(folder.resolve()):
+        message = f"{folder} has {_TAKEN_FOR_OPTION!r} in its path, which the toolkit's build takes for --oom"
+        return [missing("operator folder", message, "choose another folder with --cache-dir")]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder):
         return [ok("operator folder", f"{folder} can be written")]

@@ -206,6 +206,12 @@ def diagnose(outcome: ProcessOutcome, protocol: MeasureProtocol) -> Failure | No
     )
 
 
+def launched_nothing(failure: Failure) -> bool:
+    """Whether a run ended before any kernel began, as where the one to launch was not compiled."""
+    told = failure.diagnostics[0].message
+    return any(told.startswith(_STAGES[stage][2]) for stage in ("tiling", "launch"))
+
+
 def _device_fault(text: str, protocol: MeasureProtocol, seconds: float) -> Failure:
     stage, _, rest = text.partition(" ")
     if stage not in _STAGES:

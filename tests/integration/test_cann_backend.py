@@ -66,6 +66,13 @@ class Bench:
         evaluator.close()
         return result
 
+    def kernels(self, candidate: Candidate) -> list[list[str]]:
+        """Return what was compiled in each build of a candidate, by the first line of its kernel."""
+        mark = candidate.kernel_text.splitlines()[0].removeprefix("// standin: ")
+        vendors = self._cache_dir.glob("cann/opp/*/*/opp/vendors/customize/standin")
+        own = [each for each in vendors if mark in (each / "directives").read_text().split()]
+        return [(each / "kernels").read_text().splitlines() for each in own]
+
     @property
     def excluded(self) -> Path:
         return self._cache_dir / "cann" / "devices" / "0.excluded"
@@ -145,6 +152,21 @@ def test_processes_of_others_and_a_missing_clock_are_told(bench: Bench) -> None:
     assert result.status is Status.OK, _messages(result)
     assert "device 0 is shared: processes 4242 of others may have disturbed these times" in _messages(result)
     assert "the profiler tells no clock in 1 batches" in _messages(result)
+
+
+def test_only_the_kernel_that_is_launched_is_compiled(bench: Bench) -> None:
+    """The kernel has two tiling keys; the simulator says which of them the case launches."""
+    candidate = bench.candidate("one_kernel")
+    result = bench.evaluate(candidate, pair_with_baseline=False)
+    assert result.status is Status.OK, _messages(result)
+    assert bench.kernels(candidate) == [["column 0 0 0", "key 1"]]
+
+
+def test_a_device_that_launches_another_kernel_than_the_simulator_gets_all_of_them(bench: Bench) -> None:
+    candidate = bench.candidate("other_key")
+    result = bench.evaluate(candidate, pair_with_baseline=False)
+    assert result.status is Status.OK, _messages(result)
+    assert sorted(bench.kernels(candidate)) == [["column 0 0 0", "key 1"], ["column 0 0 0", "key 1", "key 2"]]
 
 
 def test_the_older_project_and_layout_work_too(simulator_cache: Path, tmp_path: Path) -> None:

@@ -53,9 +53,11 @@ from npu_daemon.cann.execution import (
 from npu_daemon.cann.instance import Instance
 from npu_daemon.cann.measurement import Subject, measure
 from npu_daemon.cann.opp_build import OppBuild, OppBuilder
+from npu_daemon.cann.recording import COMMANDS
 from npu_daemon.cann.runner_build import build_tools, runner_digest
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.floor import floor_us
+from npu_daemon.own_programs import unstartable
 from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.target import target_sheet
@@ -113,7 +115,9 @@ class CannBackend:
         self._settings = settings or CannSettings()
         folder = cache_dir / CANN_FOLDER
         toolkit = open_toolkit(self._settings)
-        self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
+        tools = partial(build_tools, toolkit, self._settings, folder)
+        tools()
+        self._host = DeviceHost(toolkit, tools, self._settings)
         self._builder = OppBuilder(toolkit, self._settings, folder)
         self._boundary = Boundary(cache_dir, self._chip)
         self._pool = DevicePool(folder, self._settings, chip)
@@ -273,7 +277,13 @@ class CannBackend:
         with self._device() as device:
             subject = self._subject(run.folder, run.call, device, protocol, run.rerun)
             outcome = subject.execute(1, ())
-            failure = subject.diagnose(outcome)
+            try:
+                failure = subject.diagnose(outcome)
+            except DeviceTroubleError as error:
+                if not error.silent:
+                    raise
+                message = f"the operator's host code ended its process with exit status {outcome.returncode}"
+                failure = Failure.of(Status.TILING_ERROR, Phase.RUN_TILING, message, outcome.seconds)
         if failure is not None:
             return failure
         outputs = tuple(
@@ -318,6 +328,17 @@ class CannBackend:
         handle: _Run = run.handle
         remove_tree(handle.folder)
 
+    def trouble(self) -> str | None:
+        """Return which program of ours or of the toolkit does not start, or ``None``."""
+        toolkit = self._host.toolkit
+        try:
+            commands = [(toolkit.program(name), *rest) for name, *rest in COMMANDS]
+            commands.append((str(self._host.tools().runner),))
+        except InfrastructureError as error:
+            return str(error)
+        problems = (unstartable(command, toolkit.environment) for command in commands)
+        return next((problem for problem in problems if problem is not None), None)
+
     @contextmanager
     def _device(self) -> Iterator[int]:
         """Hold a healthy device; unhealthy ones are excluded."""
@@ -344,11 +365,14 @@ class CannBackend:
         """Return the candidate's fault; after any fault the device is tested, and excluded if the test fails.
 
         Raises:
-            InfrastructureError: the device is at fault.
+            InfrastructureError: the device is at fault, or a program that is needed does not start.
         """
         try:
             failure = diagnose(outcome, session.protocol)
         except DeviceTroubleError as error:
+            trouble = self.trouble()
+            if trouble is not None:
+                raise InfrastructureError(trouble) from error
             self._try(session, str(error))
             raise
         if failure is not None and failure.status in (Status.RUNTIME_FAULT, Status.TIMEOUT):

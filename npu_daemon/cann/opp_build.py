@@ -57,6 +57,9 @@ _MSOPGEN_TYPES = {
 _BUILD_MEMORY_BYTES = 1 << 40  # of address space: the compiler's drivers reserve much more than they use
 _BUILD_FILE_BYTES = 1 << 30
 _BUILD_PROCESSES = 512
+_NOT_STARTED = re.compile(
+    r"Error 12[67]\b|command not found|cannot execute|error while loading shared libraries"
+)
 _SHOWN_WORDS = 60
 _OPTIONS = "options"
 _PROBE = [
@@ -395,6 +398,8 @@ def _build_failure(outcome: ProcessOutcome, candidate: Candidate, limit_s: float
     sides = ((candidate.host, Phase.BUILD_TILING), (candidate.kernel, Phase.BUILD_KERNEL))
     found = [each for sources, phase in sides for each in parse_compiler_errors(text, sources, phase)]
     located = [each for each in found if each.file]
+    if not located and _NOT_STARTED.search(text):
+        raise InfrastructureError(f"the toolkit's build lacks one of its programs: {_ending(outcome)}")
     if not located:
         message = f"the build failed: {_ending(outcome)}"
         located = [Diagnostic(phase=Phase.BUILD_KERNEL, message=message)]

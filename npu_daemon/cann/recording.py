@@ -13,6 +13,7 @@ import platform
 import re
 import socket
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,7 +160,7 @@ def _profile(kit: Toolkit, settings: DaemonSettings, scratch: Path) -> Iterator[
     )
     try:
         folder = settings.cache_dir / "cann"
-        host = DeviceHost(kit, build_tools(kit, settings.cann, folder), settings.cann)
+        host = DeviceHost(kit, partial(build_tools, kit, settings.cann, folder), settings.cann)
         with DevicePool(folder, settings.cann, settings.chip).lease() as device:
             session = DeviceSession(host, device, os.cpu_count() or 1, MeasureProtocol(chip=settings.chip))
             outcome = session.execute(None, scratch, profiler=[kit.program("msprof"), *options])

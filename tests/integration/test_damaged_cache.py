@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from damages import DAMAGES, empty, flip
 
 from ascend_gym.core.records import (
     Charge,
@@ -34,30 +34,6 @@ from npu_daemon.store import SqliteResultStore
 
 SPEC = load_operator("gelu")
 CASE = "fp16_1021x1003"
-
-
-def empty(path: Path) -> None:
-    path.chmod(0o644)
-    path.write_bytes(b"")
-
-
-def truncate(path: Path) -> None:
-    path.chmod(0o644)
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def flip(path: Path) -> None:
-    path.chmod(0o644)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x55
-    path.write_bytes(content)
-
-
-def remove(path: Path) -> None:
-    path.unlink()
-
-
-DAMAGES = (empty, truncate, flip, remove)
 
 
 class Host:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -117,7 +118,8 @@ def everything(folder: Path, standin: Standin) -> None:
         assert isinstance(made, opp_build.OppBuild)
     recording.record(settings, folder / "record", "")
     query_devices(kit)
-    host = DeviceHost(kit, build_tools(kit, settings.cann, settings.cache_dir / "cann"), settings.cann)
+    tools = partial(build_tools, kit, settings.cann, settings.cache_dir / "cann")
+    host = DeviceHost(kit, tools, settings.cann)
     session = DeviceSession(host, 0, 1, MeasureProtocol())
     session.execute(None, folder)
 

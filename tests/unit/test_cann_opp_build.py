@@ -126,6 +126,13 @@ def test_where_the_build_refuses_the_options_it_gets_none(tmp_path):
         assert not made.instance
 
 
+def test_a_build_that_lacks_a_program_is_no_candidate_s_fault(tmp_path):
+    standin = install(tmp_path / "ascend", tmp_path)
+    text = TWO_COLUMNS.tiling_text + "// standin: lacks_compiler\n"
+    with pytest.raises(InfrastructureError, match=r"lacks one of its programs: .*command not found"):
+        built(tmp_path, standin, TWO_COLUMNS.rewritten(tiling=text), ONE)
+
+
 def test_doctor_refuses_a_folder_that_the_build_takes_for_an_option(tmp_path):
     standin = install(tmp_path / "ascend", tmp_path)
     settings = DaemonSettings(cache_dir=tmp_path / "room", cann=CannSettings(toolkit=standin.toolkit))

@@ -103,7 +103,7 @@ def false_verdicts(cache_dir: Path) -> int:
 def _has_its_sizes(folder: Path) -> bool:
     try:
         files = json.loads((folder / MANIFEST_NAME).read_text("utf-8"))["files"].items()
-        return all((folder / name).stat().st_size == size for name, (size, _) in files)
+        return all((folder / name).stat().st_size == size for name, (size, *_) in files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

@@ -1,10 +1,10 @@
 """Whether the files of the cache are as they were written: looked at before anybody else is blamed.
 
 Each folder of the cache that is made as a whole (a build, the values of a case, the simulator) has a manifest
-with size and SHA-256 digest of its files. A process compares digests when it first uses a folder, and again
-where the attributes of a file have changed, which every write does; otherwise it looks at attributes alone.
-Whoever finds a folder damaged makes it again. Nothing waits for the disk: the next
-process that uses a folder finds what a power failure tore.
+with size, SHA-256 digest and executable bits of its files. A process compares them when it first uses a
+folder, and again where the attributes of a file have changed, which every write does; otherwise it looks at
+attributes alone. Whoever finds a folder damaged makes it again. Nothing waits for the disk: the next process
+that uses a folder finds what a power failure tore.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 MANIFEST_NAME = "manifest.json"
 _CHUNK_BYTES = 1 << 20
+_EXECUTABLE = 0o111
 Attributes = tuple[int, int, int, int, int]
 """Of a regular file: device, inode, size, and the times of the last changes in nanoseconds."""
 
@@ -82,7 +83,7 @@ class OwnFiles:
             attributes = attributes_of(path)
             if attributes is None:
                 raise FileNotFoundError(path)
-            files[name] = (attributes[2], file_digest(path))
+            files[name] = (attributes[2], file_digest(path), path.stat().st_mode & _EXECUTABLE)
             seen[name] = attributes
         manifest = folder / f"{MANIFEST_NAME}.new"
         manifest.write_text(json.dumps({"files": files}), encoding="utf-8")
@@ -114,11 +115,14 @@ class OwnFiles:
             seen = {} if deep else self._seen.get(folder, {})
         try:
             document = json.loads((folder / MANIFEST_NAME).read_text("utf-8"))
-            listed = document["files"].items()
-            files = {str(name): (int(size), str(digest)) for name, (size, digest) in listed}
+            listed = document["files"].items()  # earlier releases noted no bits
+            files = {
+                str(name): (int(size), str(digest), [int(each) for each in bits])
+                for name, (size, digest, *bits) in listed
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             return self._forgotten(folder, f"its manifest cannot be read ({type(error).__name__})")
-        for name, (size_bytes, digest) in files.items():
+        for name, (size_bytes, digest, bits) in files.items():
             attributes = attributes_of(folder / name)
             if attributes is None:
                 return self._forgotten(folder, f"{name} is missing")
@@ -133,6 +137,8 @@ class OwnFiles:
                 return self._forgotten(folder, f"{name} cannot be read: {error.strerror}")
             if not same:
                 return self._forgotten(folder, f"{name} has other bytes than were written")
+            if bits and (folder / name).stat().st_mode & _EXECUTABLE != bits[0]:
+                return self._forgotten(folder, f"{name} has other executable bits than it was written with")
             seen = {**seen, name: (attributes, digest)}
         with self._lock:
             self._seen[folder] = seen

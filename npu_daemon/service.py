@@ -15,7 +15,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Backend
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
-from ascend_gym.core.status import Status
+from ascend_gym.core.status import Blame, Status, rule_of
 from npu_daemon.cache_folder import (
     DEFAULT_LIMIT_BYTES,
     INPUTS_FOLDER,
@@ -44,6 +44,11 @@ _MAY_BE_OURS = re.compile(
 _FROM_OUTSIDE = re.compile(
     r"[Nn]o space left|disk is full|ENOSPC|SIGKILL|[Ss]ignal 9\b|exit status 137|\bKilled\b|due to signal"
     r"|the run changed .*, which is read-only"
+)
+# No candidate is blamed for these while a program of ours does not start, or a file of ours is missing.
+_CANNOT_START = re.compile(
+    r"exit status 12[67]|Error 12[67]\b|error while loading|shared object|command not found|cannot execute"
+    r"|file not found|No such file|Permission denied|cannot open|could not run"
 )
 _FULL_BELOW_BYTES = 32 * 2**20
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
@@ -160,7 +165,8 @@ class EvaluationService:
         """Return a result with the names of the folders that it came from, which are as they were written.
 
         A result of damaged files says nothing about the candidate: they are made again and it is repeated.
-        Neither does a failure on a full disk, or the death of a process that nothing of ours has killed.
+        Neither does a failure on a full disk, or the death of a process that nothing of ours has killed. If a
+        program of this host does not start, the result is ``infra_error``.
         """
         for _ in range(_ATTEMPTS):
             with OWN_FILES.recording() as used:
@@ -180,6 +186,11 @@ class EvaluationService:
                 result = infra_error(request, message)
             elif full:
                 result = infra_error(request, f"there was no room in {full} in any of {_ATTEMPTS} attempts")
+        blamed = rule_of(result.status).blame in (Blame.CANDIDATE, Blame.SIMULATOR)
+        if blamed and any(_CANNOT_START.search(each.message) for each in result.all_diagnostics):
+            trouble = self._backend.trouble()
+            if trouble is not None:
+                result = infra_error(request, trouble)
         self._store.note_repairs(OWN_FILES.take_repaired())
         return result, [os.path.relpath(folder.resolve(), self._cache_dir) for folder in used]
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -163,6 +164,26 @@ def recorded_results(database: sqlite3.Connection) -> Iterator[str]:
     """Yield the results of a store as JSON, oldest first."""
     for (text,) in database.execute("SELECT result FROM kept_results ORDER BY number"):
         yield text
+
+
+def recent_seconds(path: Path, backend: str, count: int) -> list[PhaseSeconds]:
+    """Return what the last evaluations took that a backend completed, newest first; none without a store.
+
+    Args:
+        path: database file, which is only read.
+        backend: name of the backend.
+        count: maximum number of results to look at.
+    """
+    if not path.is_file():
+        return []
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        rows = database.execute(
+            "SELECT json_extract(result, '$.seconds') FROM kept_results "
+            "WHERE json_extract(result, '$.status') = 'ok' AND json_extract(result, '$.device.backend') = ? "
+            "ORDER BY number DESC LIMIT ?",
+            (backend, count),
+        )
+        return [PhaseSeconds.model_validate_json(text) for (text,) in rows]
 
 
 def is_storable(result: EvalResult) -> bool:

@@ -202,6 +202,9 @@ class FakeBackend:
     def cleanup(self, run: RunOutput) -> None:
         self.live_runs -= 1
 
+    def trouble(self) -> str | None:
+        return None
+
     def _misbehave(self, text: str, input_file: Path, protocol: MeasureProtocol) -> None:
         if "// broken" in text:
             raise InfrastructureError("the device fell off the bus")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 SOURCES = Path(__file__).with_name("cann_standin")
@@ -46,7 +48,10 @@ def install(
         about = f"package_name=Ascend-cann-toolkit\nversion={version}\n"
         (toolkit / "ascend_toolkit_install.info").write_text(about)
     else:
-        (toolkit / "compiler").mkdir()
+        scripts = toolkit / "compiler" / "tikcpp" / "ascendc_kernel_cmake" / "fwk_modules" / "util"
+        scripts.mkdir(parents=True)
+        read = '"--tiling_key" in opts or "--input-param-file" in opts\n'
+        (scripts / "ascendc_gen_options.py").write_text(read)
         (toolkit / "compiler" / "version.info").write_text(f"Version={version}\n")
     (toolkit / "include" / "acl" / "acl.h").write_text((SOURCES / "acl.h").read_text())
     (toolkit / "include" / "aclnn" / "acl_meta.h").write_text((SOURCES / "acl_meta.h").read_text())
@@ -73,16 +78,22 @@ def install(
 
 def _libraries(toolkit: Path) -> None:
     library = toolkit / "lib64" / "libascendcl.so"
-    command = [
-        "g++",
-        "-std=c++17",
-        "-shared",
-        "-fPIC",
-        f"-I{toolkit / 'include'}",
-        str(SOURCES / "runtime.cpp"),
-    ]
-    subprocess.run([*command, "-o", str(library)], check=True)
+    library.write_bytes(_runtime())
+    library.chmod(0o755)
     (toolkit / "lib64" / "libnnopbase.so").symlink_to(library)
+
+
+@cache
+def _runtime() -> bytes:
+    """Return the compiled runtime library, made once per process."""
+    with tempfile.TemporaryDirectory() as folder:
+        for header, place in (("acl.h", "acl"), ("acl_meta.h", "aclnn")):
+            (Path(folder) / place).mkdir()
+            (Path(folder) / place / header).symlink_to(SOURCES / header)
+        library = Path(folder) / "libascendcl.so"
+        command = ["g++", "-std=c++17", "-shared", "-fPIC", f"-I{folder}", str(SOURCES / "runtime.cpp")]
+        subprocess.run([*command, "-o", str(library)], check=True)
+        return library.read_bytes()
 
 
 def _program(path: Path, interpreter: str, source: Path) -> None:

@@ -217,6 +217,12 @@ class Backend(Protocol):
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
 
+    def trouble(self) -> str | None:
+        """Return what prevents this host's own programs from working, or ``None`` if they do.
+
+        Asked where a candidate seems to lack a library, a file, or a program that can be executed.
+        """
+
 
 def layout_of(rerun: int) -> int:
     """Return which of two sets of addresses and uninitialised contents a run has.

@@ -10,7 +10,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -47,13 +47,17 @@ from npu_daemon.cann.execution import (
     convention_of,
     diagnose,
     is_warm,
+    launched_nothing,
     prepare_call,
 )
+from npu_daemon.cann.instance import Instance
 from npu_daemon.cann.measurement import Subject, measure
 from npu_daemon.cann.opp_build import OppBuild, OppBuilder
+from npu_daemon.cann.recording import COMMANDS
 from npu_daemon.cann.runner_build import build_tools, runner_digest
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.floor import floor_us
+from npu_daemon.own_programs import unstartable
 from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.target import target_sheet
@@ -67,6 +71,7 @@ class _Build:
     """An installed candidate, and the operator's baseline if it is measured as well."""
 
     spec: OpSpec
+    candidate: Candidate
     opp: OppBuild
     baseline: OppBuild | None
     warnings: tuple[Diagnostic, ...]
@@ -110,7 +115,9 @@ class CannBackend:
         self._settings = settings or CannSettings()
         folder = cache_dir / CANN_FOLDER
         toolkit = open_toolkit(self._settings)
-        self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
+        tools = partial(build_tools, toolkit, self._settings, folder)
+        tools()
+        self._host = DeviceHost(toolkit, tools, self._settings)
         self._builder = OppBuilder(toolkit, self._settings, folder)
         self._boundary = Boundary(cache_dir, self._chip)
         self._pool = DevicePool(folder, self._settings, chip)
@@ -176,26 +183,34 @@ class CannBackend:
         opp, warnings = made
         baseline = None
         if self._settings.pair_with_baseline and candidate.digest != spec.baseline.digest:
-            found = self._checked(spec, case, spec.baseline, protocol)
+            found = self._checked(spec, case, spec.baseline, protocol, whole=True)
             if isinstance(found, Failure):
                 said = found.diagnostics[0].message
                 raise InfrastructureError(f"the baseline of {spec.op_id} does not build on this host: {said}")
             baseline = found[0]
         seconds = opp.seconds + (baseline.seconds if baseline else 0.0)
-        return Built(_Build(spec, opp, baseline, warnings), seconds)
+        return Built(_Build(spec, candidate, opp, baseline, warnings), seconds)
 
     def _checked(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        *,
+        whole: bool = False,
     ) -> tuple[OppBuild, tuple[Diagnostic, ...]] | Failure:
         """Build sources that pass the boundary; those that it cannot judge are built but refused by default.
 
-        If the toolkit does not compile a source, the toolkit's own messages are returned.
+        If the toolkit does not compile a source, the toolkit's own messages are returned. ``whole`` has all
+        kernels compiled, as for a baseline: that is needed once for all candidates.
         """
         judged = self._boundary.judge(spec, case, candidate, protocol)
-        if judged is not None and not unread(judged):
+        if isinstance(judged, Failure) and not unread(judged):
             return judged
-        opp = self._builder.build(spec, case, candidate, protocol)
-        if isinstance(opp, Failure) or judged is None:
+        instance = Instance() if whole or isinstance(judged, Failure) else judged
+        opp = self._builder.build(spec, case, candidate, protocol, instance)
+        if isinstance(opp, Failure) or not isinstance(judged, Failure):
             return opp if isinstance(opp, Failure) else (opp, ())
         return (opp, judged.diagnostics) if self._settings.run_unread else judged
 
@@ -209,6 +224,8 @@ class CannBackend:
     ) -> RunOutput | Failure:
         """Call the operator once on a device; see ``Backend.run``.
 
+        If nothing is launched of a build of one kernel, all kernels are built and it is called again.
+
         Args:
             built: build to execute.
             case: case that it was built for.
@@ -220,6 +237,25 @@ class CannBackend:
             InfrastructureError: the device or the runtime is at fault.
         """
         build: _Build = built.handle
+        outcome = self._called(build, case, inputs, protocol, rerun)
+        if not build.opp.instance or not isinstance(outcome, Failure) or not launched_nothing(outcome):
+            return outcome
+        whole = self._builder.build(build.spec, case, build.candidate, protocol)
+        if isinstance(whole, Failure):
+            return whole
+        again = self._called(replace(build, opp=whole), case, inputs, protocol, rerun)
+        if isinstance(again, RunOutput):
+            self._builder.mistaken(build.opp)
+        return again
+
+    def _called(
+        self,
+        build: _Build,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        rerun: int,
+    ) -> RunOutput | Failure:
         arguments = arguments_of(interface_of(build.spec), case)
         call = prepare_call(build.opp, arguments, inputs)
         if isinstance(call, Failure):
@@ -241,7 +277,13 @@ class CannBackend:
         with self._device() as device:
             subject = self._subject(run.folder, run.call, device, protocol, run.rerun)
             outcome = subject.execute(1, ())
-            failure = subject.diagnose(outcome)
+            try:
+                failure = subject.diagnose(outcome)
+            except DeviceTroubleError as error:
+                if not error.silent:
+                    raise
+                message = f"the operator's host code ended its process with exit status {outcome.returncode}"
+                failure = Failure.of(Status.TILING_ERROR, Phase.RUN_TILING, message, outcome.seconds)
         if failure is not None:
             return failure
         outputs = tuple(
@@ -286,6 +328,17 @@ class CannBackend:
         handle: _Run = run.handle
         remove_tree(handle.folder)
 
+    def trouble(self) -> str | None:
+        """Return which program of ours or of the toolkit does not start, or ``None``."""
+        toolkit = self._host.toolkit
+        try:
+            commands = [(toolkit.program(name), *rest) for name, *rest in COMMANDS]
+            commands.append((str(self._host.tools().runner),))
+        except InfrastructureError as error:
+            return str(error)
+        problems = (unstartable(command, toolkit.environment) for command in commands)
+        return next((problem for problem in problems if problem is not None), None)
+
     @contextmanager
     def _device(self) -> Iterator[int]:
         """Hold a healthy device; unhealthy ones are excluded."""
@@ -312,11 +365,14 @@ class CannBackend:
         """Return the candidate's fault; after any fault the device is tested, and excluded if the test fails.
 
         Raises:
-            InfrastructureError: the device is at fault.
+            InfrastructureError: the device is at fault, or a program that is needed does not start.
         """
         try:
             failure = diagnose(outcome, session.protocol)
         except DeviceTroubleError as error:
+            trouble = self.trouble()
+            if trouble is not None:
+                raise InfrastructureError(trouble) from error
             self._try(session, str(error))
             raise
         if failure is not None and failure.status in (Status.RUNTIME_FAULT, Status.TIMEOUT):

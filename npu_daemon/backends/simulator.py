@@ -46,6 +46,7 @@ from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import core_times_of, profile_of, samples_us
 from npu_daemon.simulator.races import find_race, traced_run, unwritten_read_of
 from npu_daemon.simulator.run_report import reported_ub_taken_bytes, reported_warnings
+from npu_daemon.simulator.self_check import simulator_trouble
 from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.task_type import core_kinds, kernel_task_types
@@ -383,6 +384,10 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+    def trouble(self) -> str | None:
+        """Return what is wrong with the simulator on this host, or ``None``."""
+        return simulator_trouble(self.toolchain)
 
 
 def _prices_ahead(toolchain: Toolchain, job: KernelJob, protocol: MeasureProtocol) -> _Prices:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sqlite3
+import statistics
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_gym.core.errors import InfrastructureError
+from npu_daemon.cache_folder import RESULTS_NAME
 from npu_daemon.cann.devices import DevicePool, query_devices
 from npu_daemon.cann.runner_build import build_tools
 from npu_daemon.cann.toolkit import (
@@ -24,14 +28,17 @@ from npu_daemon.cann.toolkit import (
     warning,
 )
 from npu_daemon.sandbox import ResourceLimits, run_limited
+from npu_daemon.store import recent_seconds
 
 if TYPE_CHECKING:
     from npu_daemon.settings import DaemonSettings
 
 OLDEST_CMAKE = (3, 19)  # of --preset
 _CMAKE_VERSION = re.compile(r"cmake version (\d+)\.(\d+)")
+_RECENT = 100  # evaluations by which the time of a candidate is estimated
 _DRIVER_INFO = Path("/usr/local/Ascend/driver/version.info")
 _DEVICE_NODES = Path("/dev")
+_TAKEN_FOR_OPTION = "oom"  # in any option: asc-devkit 9.1.0, ascendc_gen_options.py
 _QUERY_LIMITS = ResourceLimits(
     wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 40, file_bytes=1 << 20, processes=256
 )
@@ -126,6 +133,9 @@ def opp_folder(settings: DaemonSettings) -> list[Finding]:
     if _toolkit(settings) is None:
         return []
     folder = settings.cache_dir / "cann"
+    if _TAKEN_FOR_OPTION in str(folder.resolve()):
+        message = f"{folder} has {_TAKEN_FOR_OPTION!r} in its path, which the toolkit's build takes for --oom"
+        return [missing("operator folder", message, "choose another folder with --cache-dir")]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder):
         return [ok("operator folder", f"{folder} can be written")]
@@ -144,13 +154,28 @@ def runner(settings: DaemonSettings) -> list[Finding]:
 
 
 def seconds(settings: DaemonSettings) -> list[Finding]:
-    """Say how long a candidate may take at most, from the limits of the settings."""
+    """Estimate how long a candidate takes, by the last ones on this host; else tell the limits."""
     cann = settings.cann
     subjects = 2 if cann.pair_with_baseline else 1
-    message = (
+    limits = (
         f"at most {cann.build_timeout_s:g} s to build, and for each case {cann.start_timeout_s:g} s to start "
         f"and {cann.sampling_s:g} s of sampling, after which at most {subjects} runs of the profiler end, "
-        f"each of {cann.rounds} calls; a result tells what it took"
+        f"each of {cann.rounds} calls"
+    )
+    try:
+        known = recent_seconds(settings.cache_dir / RESULTS_NAME, "cann", _RECENT)
+    except sqlite3.Error:  # another check tells
+        known = []
+    if not known:
+        return [ok("time of a candidate", f"none was evaluated here yet; {limits}")]
+    build, run, price, total = (
+        statistics.median(getattr(each, phase) for each in known)
+        for phase in ("build", "run", "price", "total")
+    )
+    nine_of_ten = sorted(each.total for each in known)[math.ceil(0.9 * len(known)) - 1]
+    message = (
+        f"about {total:.1f} s: {build:.1f} s to build, {run:.1f} s to run and {price:.1f} s to time; "
+        f"nine of ten in {nine_of_ten:.1f} s (medians of the last {len(known)} that were right); {limits}"
     )
     return [ok("time of a candidate", message)]
 

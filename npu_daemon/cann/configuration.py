@@ -38,6 +38,7 @@ class CannSettings(BaseModel):
         precision: relative half width of the median's 95 % interval at which sampling ends.
         pair_with_baseline: whether the operator's own baseline is measured alternately with each candidate.
         clock_tolerance: tolerated relative deviation of the clock below the rated one.
+        single_kernel: whether only the kernel that a case launches is compiled, if the toolkit's build can.
         build_timeout_s: wall seconds for building one operator, if the request allows no more.
         start_timeout_s: wall seconds for starting the runtime and copying inputs.
         run_unread: whether to run sources that the simulator's boundary cannot judge; only if all
@@ -59,6 +60,7 @@ class CannSettings(BaseModel):
     precision: float = Field(default=0.01, gt=0, lt=1)
     pair_with_baseline: bool = True
     clock_tolerance: float = Field(default=0.02, ge=0, lt=1)
+    single_kernel: bool = True
     build_timeout_s: float = Field(default=180.0, gt=0, le=200.0)
     start_timeout_s: float = Field(default=60.0, gt=0)
     run_unread: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,15 @@ _STAGES = {
 
 
 class DeviceTroubleError(InfrastructureError):
-    """The device or the runtime failed while no candidate was running."""
+    """The device or the runtime failed while no candidate was running.
+
+    Attributes:
+        silent: whether the runner ended without a word, as where somebody else's code ends its process.
+    """
+
+    def __init__(self, message: str, *, silent: bool = False) -> None:
+        super().__init__(message)
+        self.silent = silent
 
 
 @dataclass(frozen=True)
@@ -57,10 +65,14 @@ class OperatorCall:
 
 @dataclass(frozen=True)
 class DeviceHost:
-    """Programs and settings for runs."""
+    """Programs and settings for runs.
+
+    Attributes:
+        tools: obtains our programs before each run: damaged ones are made again.
+    """
 
     toolkit: Toolkit
-    tools: DeviceTools
+    tools: Callable[[], DeviceTools]
     settings: CannSettings
 
 
@@ -116,7 +128,8 @@ class DeviceSession:
             profiler: profiler command and options to put before the runner's.
             rerun: see ``Backend.run``.
         """
-        self._write_job(call, rounds, rerun, folder, keeps_cache=bool(profiler) and is_warm(self.protocol))
+        tools, keeps_cache = self.host.tools(), bool(profiler) and is_warm(self.protocol)
+        self._write_job(call, rounds, rerun, folder, tools.cleaner, keeps_cache=keeps_cache)
         settings, toolkit = self.host.settings, self.host.toolkit
         wall_s = settings.start_timeout_s + min(rounds, _LONG_CALLS) * self.protocol.run_timeout_s
         limits = ResourceLimits(
@@ -132,17 +145,24 @@ class DeviceSession:
             environment["ASCEND_CUSTOM_OPP_PATH"] = str(call.build.vendor)
             own = call.build.library.parent
             environment["LD_LIBRARY_PATH"] = f"{own}:{toolkit.environment['LD_LIBRARY_PATH']}"
-        command = [*profiler, str(self.host.tools.runner), _JOB]
+        command = [*profiler, str(tools.runner), _JOB]
         return run_limited(command, cwd=folder, limits=limits, reach=None, env=environment)
 
     def _write_job(
-        self, call: OperatorCall | None, rounds: int, rerun: int, folder: Path, *, keeps_cache: bool
+        self,
+        call: OperatorCall | None,
+        rounds: int,
+        rerun: int,
+        folder: Path,
+        cleaner: Path,
+        *,
+        keeps_cache: bool,
     ) -> None:
         """Write the job; where it keeps the cache, nothing is cleaned and all calls have the same tensors."""
         lines = [f"device {self.device}", f"time_limit_ms {int(self.protocol.run_timeout_s * 1000)}"]
         if not keeps_cache:
             lines.append(f"cleaner ./libcleaner.so {self.cores} {self.host.settings.clean_bytes}")
-        links = {"libcleaner.so": self.host.tools.cleaner}
+        links = {"libcleaner.so": cleaner}
         if call is not None:
             links |= {**call.inputs, "libopapi.so": call.build.library}
             lines += ["library ./libopapi.so", f"function {call.build.function}"]
@@ -206,8 +226,14 @@ def diagnose(outcome: ProcessOutcome, protocol: MeasureProtocol) -> Failure | No
         return Failure.of(Status.TILING_ERROR, Phase.RUN_TILING, message, outcome.seconds)
     log = outcome.stderr.decode("utf-8", "replace").strip()[-500:]
     raise DeviceTroubleError(
-        f"the runner failed: {said or f'exit status {outcome.returncode}'}. {log}".strip()
+        f"the runner failed: {said or f'exit status {outcome.returncode}'}. {log}".strip(), silent=not said
     )
+
+
+def launched_nothing(failure: Failure) -> bool:
+    """Whether a run ended before any kernel began, as where the one to launch was not compiled."""
+    told = failure.diagnostics[0].message
+    return any(told.startswith(_STAGES[stage][2]) for stage in ("tiling", "launch"))
 
 
 def _device_fault(text: str, protocol: MeasureProtocol, seconds: float) -> Failure:

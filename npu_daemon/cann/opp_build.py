@@ -1,7 +1,8 @@
 """Builds of operators: msopgen's project with the candidate's sources, installed into a private folder.
 
 Steps and files are those of the msopgen manual: ``msopgen gen``, the preset ``default`` of CMakePresets.json,
-the targets ``binary`` and ``package``, and ``custom_opp_*.run --install-path``. No step needs a device.
+the targets ``binary`` and ``package``, and ``custom_opp_*.run --install-path``. No step needs a device. Only
+the kernel that a case launches is compiled where the vendor's build allows that (``cann.instance``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from ascend_gym.core.digest import digest_of
@@ -31,6 +33,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.sources import SOURCE_SUFFIXES
 from npu_daemon.cache_folder import BuildStore
 from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.cann.instance import Instance, options_read
 from npu_daemon.cann.toolkit import Toolkit
 from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.build_flags import refused_flags
@@ -54,7 +57,19 @@ _MSOPGEN_TYPES = {
 _BUILD_MEMORY_BYTES = 1 << 40  # of address space: the compiler's drivers reserve much more than they use
 _BUILD_FILE_BYTES = 1 << 30
 _BUILD_PROCESSES = 512
+_NOT_STARTED = re.compile(
+    r"Error 12[67]\b|command not found|cannot execute|error while loading shared libraries"
+)
 _SHOWN_WORDS = 60
+_OPTIONS = "options"
+_PROBE = [
+    {
+        "op": "Probe",
+        "language": "cpp",
+        "input_desc": [{"name": "x", "param_type": "required", "format": ["ND"], "type": ["float"]}],
+        "output_desc": [{"name": "y", "param_type": "required", "format": ["ND"], "type": ["float"]}],
+    }
+]
 _ALLOWED_ALREADY = {Path("/usr")}  # programs of the system
 
 
@@ -67,6 +82,7 @@ class OppBuild:
         function: name of the call, ``aclnnX``.
         header: text of the generated header that declares it.
         key: digest of the build's inputs.
+        instance: kernel that was compiled; empty for all of the operator.
         seconds: wall seconds of building; 0 if it was cached.
     """
 
@@ -74,6 +90,7 @@ class OppBuild:
     function: str
     header: str
     key: str
+    instance: Instance
     seconds: float
 
     @property
@@ -95,17 +112,49 @@ class OppBuilder:
         self._toolkit = toolkit
         self._settings = settings
         self._store = BuildStore(folder)
+        self._mistaken: set[str] = set()
+        self._narrows = settings.single_kernel
+
+    @cached_property
+    def options(self) -> frozenset[str]:
+        """Options of ``cann.instance`` that the toolkit's build knows, by a project that is generated once.
+
+        Raises:
+            InfrastructureError: msopgen does not work.
+        """
+
+        def make(folder: Path) -> None:
+            project = self._generated(folder, _PROBE, time.monotonic() + self._settings.build_timeout_s)
+            known = options_read(project, self._toolkit.root)
+            remove_tree(project)
+            (folder / _OPTIONS).write_text("\n".join(sorted(known)), encoding="utf-8")
+
+        made = self._store.obtain("options", digest_of("options", self._toolkit.digest), make)
+        assert not isinstance(made, Failure), "make() raises instead"
+        return frozenset((made[0] / _OPTIONS).read_text("utf-8").split())
+
+    def mistaken(self, build: OppBuild) -> None:
+        """Have all kernels compiled from now on where ``build`` lacks the one that is launched."""
+        self._mistaken.add(build.key)
 
     def build(
-        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        instance: Instance = Instance(),  # noqa: B008 (frozen)
     ) -> OppBuild | Failure:
         """Return the candidate as an installed operator package, building it if necessary.
+
+        If the kernel of ``instance`` alone cannot be built and no source is at fault, all kernels are.
 
         Args:
             spec: operator.
             case: case to build for.
             candidate: tiling and kernel sources.
             protocol: time limits of the build.
+            instance: kernel that the case launches; empty for all.
 
         Raises:
             InfrastructureError: a step that does not depend on the candidate failed.
@@ -113,32 +162,65 @@ class OppBuilder:
         refused = refused_flags(candidate.build_flags) or _refused_files(candidate)
         if refused is not None:
             return refused
+        instance = instance.within(self.options) if instance and self._narrows else Instance()
         key = digest_of(
             *("opp", self._toolkit.digest, self._settings.compute_unit, spec.op_type, spec.auto_sync),
-            *(candidate.host, candidate.kernel, candidate.build_flags),
+            *(
+                candidate.host,
+                candidate.kernel,
+                candidate.build_flags,
+                instance.parameters,
+                instance.tiling_key,
+            ),
         )
-        made = self._store.obtain(
-            "opp", key, lambda folder: self._make(folder, spec, case, candidate, protocol)
-        )
+        if key in self._mistaken:
+            return self.build(spec, case, candidate, protocol)
+        try:
+            made = self._store.obtain(
+                "opp", key, lambda folder: self._make(folder, spec, case, candidate, protocol, instance)
+            )
+        except InfrastructureError:
+            if not instance:
+                raise
+            whole = self.build(spec, case, candidate, protocol)
+            self._narrows = False  # these options are what it did not take
+            return whole
         if isinstance(made, Failure):
-            return made
+            located = any(each.file for each in made.diagnostics)
+            if not instance or located or made.status is not Status.BUILD_ERROR:
+                return made
+            whole = self.build(spec, case, candidate, protocol)
+            if isinstance(whole, OppBuild):
+                self._mistaken.add(key)
+            return replace(whole, seconds=whole.seconds + made.seconds)
         vendor = made[0] / "opp" / "vendors" / VENDOR
         function = f"aclnn{spec.op_type}"
-        return OppBuild(vendor, function, _header(vendor, function), key, made[1])
+        return OppBuild(vendor, function, _header(vendor, function), key, instance, made[1])
+
+    def _generated(self, folder: Path, prototype: object, deadline_s: float) -> Path:
+        """Have msopgen generate a project for a prototype; return its folder."""
+        folder.chmod(0o755)  # msopgen writes into no other (examples of catlass, basic_matmul_aclnn)
+        described = folder / "op.json"
+        described.write_text(json.dumps(prototype), encoding="utf-8")
+        unit = f"ai_core-{self._settings.compute_unit}"
+        generate = ["gen", "-i", str(described), "-c", unit, "-lan", "cpp", "-out", str(folder / _PROJECT)]
+        self._trusted("msopgen", generate, folder, deadline_s)
+        return folder / _PROJECT
 
     def _make(
-        self, folder: Path, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+        self,
+        folder: Path,
+        spec: OpSpec,
+        case: Case,
+        candidate: Candidate,
+        protocol: MeasureProtocol,
+        instance: Instance,
     ) -> Failure | None:
         limit_s = max(protocol.build_timeout_s, self._settings.build_timeout_s)
         deadline_s = time.monotonic() + limit_s
-        folder.chmod(0o755)  # msopgen writes into no other (examples of catlass, basic_matmul_aclnn)
-        prototype = folder / "op.json"
-        prototype.write_text(json.dumps(prototype_of(spec, case)), encoding="utf-8")
-        unit = f"ai_core-{self._settings.compute_unit}"
-        generate = ["gen", "-i", str(prototype), "-c", unit, "-lan", "cpp", "-out", str(folder / _PROJECT)]
-        self._trusted("msopgen", generate, folder, deadline_s)
-        project = folder / _PROJECT
-        fill_project(project, spec, candidate, self._toolkit.root, self._settings.compute_unit)
+        project = self._generated(folder, prototype_of(spec, case), deadline_s)
+        unit = self._settings.compute_unit
+        fill_project(project, spec, candidate, self._toolkit.root, unit, instance.words(folder))
         self._trusted("cmake", ["-S", ".", "-B", "build_out", "--preset=default"], project, deadline_s)
         for target in ("binary", "package"):
             outcome = self._run(
@@ -219,7 +301,14 @@ def prototype_of(spec: OpSpec, case: Case) -> list[dict[str, object]]:
     ]
 
 
-def fill_project(project: Path, spec: OpSpec, candidate: Candidate, toolkit: Path, compute_unit: str) -> None:
+def fill_project(
+    project: Path,
+    spec: OpSpec,
+    candidate: Candidate,
+    toolkit: Path,
+    compute_unit: str,
+    words: Sequence[str] = (),
+) -> None:
     """Put a candidate into a generated project: sources, chip, toolkit and compiler options.
 
     Args:
@@ -228,6 +317,7 @@ def fill_project(project: Path, spec: OpSpec, candidate: Candidate, toolkit: Pat
         candidate: tiling and kernel sources.
         toolkit: folder of the CANN toolkit.
         compute_unit: msopgen's name of the chip, such as ``ascend910b``.
+        words: further options of the kernel's build.
 
     Raises:
         InfrastructureError: the layout of the project is not as msopgen documents it.
@@ -256,7 +346,12 @@ def fill_project(project: Path, spec: OpSpec, candidate: Candidate, toolkit: Pat
         variables.setdefault(name, {})["value"] = value
     presets.write_text(json.dumps(content, indent=4), encoding="utf-8")
     given = options.read_text("utf-8")
-    options.write_text(_options(project, spec, candidate, given) + given, encoding="utf-8")
+    sync = "on" if spec.auto_sync else "off"
+    folders = [f"-I{project / folder}" for folder in header_folders(candidate.kernel)]
+    listed = " ".join([f"--cce-auto-sync={sync}", *folders, *candidate.build_flags, *words])
+    chip = f" COMPUTE_UNIT {compute_unit}" if words else ""
+    call = f"{_options_call(given, spec.op_type)}{chip} OPTIONS {listed})\n"
+    options.write_text(call + given, encoding="utf-8")
 
 
 def _refused_files(candidate: Candidate) -> Failure | None:
@@ -268,20 +363,17 @@ def _refused_files(candidate: Candidate) -> Failure | None:
     return Failure.of(Status.GUARD_REJECTED, Phase.GUARD, message)
 
 
-def _options(project: Path, spec: OpSpec, candidate: Candidate, template: str) -> str:
-    """Return the call that sets compiler options, for the template that msopgen generated.
+def _options_call(template: str, op_type: str) -> str:
+    """Return the beginning of the call that sets compiler options, for the template that msopgen generated.
 
     Current templates (asc-devkit 9.1) name the target of the kernels (``npu_op_kernel_library``) and take
     options by ``npu_op_kernel_options``; older ones have ``add_ops_compile_options``. Both come first.
     """
-    sync = "on" if spec.auto_sync else "off"
-    folders = [f"-I{project / folder}" for folder in header_folders(candidate.kernel)]
-    words = " ".join([f"--cce-auto-sync={sync}", *folders, *candidate.build_flags])
     target = _KERNEL_TARGET.search(template)
     if target is not None:
-        return f"npu_op_kernel_options({target.group(1)} {spec.op_type} OPTIONS {words})\n"
+        return f"npu_op_kernel_options({target.group(1)} {op_type}"
     if _OLD_TEMPLATE.search(template):
-        return f"add_ops_compile_options({spec.op_type} OPTIONS {words})\n"
+        return f"add_ops_compile_options({op_type}"
     raise InfrastructureError(
         "op_kernel/CMakeLists.txt of msopgen's project calls neither npu_op_kernel_library nor "
         "add_kernels_compile: its template is not known; please report it with the toolkit's version"
@@ -306,6 +398,8 @@ def _build_failure(outcome: ProcessOutcome, candidate: Candidate, limit_s: float
     sides = ((candidate.host, Phase.BUILD_TILING), (candidate.kernel, Phase.BUILD_KERNEL))
     found = [each for sources, phase in sides for each in parse_compiler_errors(text, sources, phase)]
     located = [each for each in found if each.file]
+    if not located and _NOT_STARTED.search(text):
+        raise InfrastructureError(f"the toolkit's build lacks one of its programs: {_ending(outcome)}")
     if not located:
         message = f"the build failed: {_ending(outcome)}"
         located = [Diagnostic(phase=Phase.BUILD_KERNEL, message=message)]

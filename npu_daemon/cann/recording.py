@@ -13,6 +13,7 @@ import platform
 import re
 import socket
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.remove_tree import scratch_folder
 from npu_daemon.cann.devices import DevicePool
 from npu_daemon.cann.execution import DeviceHost, DeviceSession
+from npu_daemon.cann.instance import options_read
 from npu_daemon.cann.measurement import ALL_KERNELS
 from npu_daemon.cann.msprof_files import METRICS
 from npu_daemon.cann.runner_build import build_tools
@@ -138,6 +140,7 @@ def _project(kit: Toolkit, settings: DaemonSettings, scratch: Path) -> Iterator[
     command = ("msopgen", "gen", "-i", str(prototype), "-c", unit, "-lan", "cpp", "-out", str(project))
     scratch.chmod(0o755)
     yield "msopgen_project.txt", _printed(kit, command, scratch)
+    yield "build_options.txt", " ".join(sorted(options_read(project, kit.root))) + "\n"
     for pattern in ("CMakeLists.txt", "CMakePresets.json", "build.sh"):
         for path in sorted(project.rglob(pattern)):
             yield f"project/{path.relative_to(project)}", path.read_text("utf-8", "replace")
@@ -157,7 +160,7 @@ def _profile(kit: Toolkit, settings: DaemonSettings, scratch: Path) -> Iterator[
     )
     try:
         folder = settings.cache_dir / "cann"
-        host = DeviceHost(kit, build_tools(kit, settings.cann, folder), settings.cann)
+        host = DeviceHost(kit, partial(build_tools, kit, settings.cann, folder), settings.cann)
         with DevicePool(folder, settings.cann, settings.chip).lease() as device:
             session = DeviceSession(host, device, os.cpu_count() or 1, MeasureProtocol(chip=settings.chip))
             outcome = session.execute(None, scratch, profiler=[kit.program("msprof"), *options])

@@ -199,6 +199,11 @@ def _located(cache_dir: Path) -> Toolchain:
     return Toolchain((cache_dir / "toolchain").resolve() / place[:32], digest, release)
 
 
+def current_digest() -> str:
+    """Return the digest of the toolchain for this host and the sources as they are now."""
+    return _located(Path()).digest
+
+
 def _build_time(store: ObjectStore) -> str:
     """Return in words how long a build takes on two idle processors."""
     if all(map(store.is_shipped, toolchain_parts(Path()))):

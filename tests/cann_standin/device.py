@@ -50,7 +50,7 @@ def read_case(folder: Path) -> Case:
 
 
 def main(folder: Path) -> int:
-    """Run the kernel; an exit status other than 0 is an exception of the device."""
+    """Run the kernel; 3 says that it was not built, another status than 0 is an exception of the device."""
     sources = folder.parent / "src"
     candidate = Candidate(
         host=read_sources(sources, "op_host", "OP_ADD"),
@@ -78,6 +78,10 @@ def main(folder: Path) -> int:
     if isinstance(run, Failure):
         sys.stderr.write(f"{run.diagnostics}\n")
         return 1
+    other = "other_key" in (folder.parent / "directives").read_text().split()
+    key = run.handle.tiling.tiling_key + other
+    if f"key {key}" not in (folder.parent / "kernels").read_text().splitlines():
+        return 3
     for index, arrays in enumerate(run.outputs):
         np.ascontiguousarray(arrays[0]).tofile(folder / f"out{index}")
     price = backend.price(run, load_chip("910B2"))

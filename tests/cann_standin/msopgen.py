@@ -27,6 +27,10 @@ def main(arguments: list[str]) -> int:
         (project / side / "CMakeLists.txt").write_text("# host\n")
     template = (Path(__file__).parents[1] / "template").read_text()
     (project / "op_kernel" / "CMakeLists.txt").write_text(TEMPLATES.get(template, "add_library(kernels)\n"))
+    if template == "add_ops":  # projects of older templates bring the build's scripts
+        (project / "cmake" / "util").mkdir(parents=True)
+        script = project / "cmake" / "util" / "ascendc_gen_options.py"
+        script.write_text('if "--tiling_key" in opts: handle_tiling_key()\n')
     (project / "type").write_text(prototype["op"])
     variables = {"vendor_name": {"type": "STRING", "value": "customize"}}
     presets = {"version": 1, "configurePresets": [{"name": "default", "cacheVariables": variables}]}

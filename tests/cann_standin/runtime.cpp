@@ -1,6 +1,7 @@
 // A device made of host memory and of a simulator: kernels run in a process of their own (device.py).
 //
 // State of the "hardware" is a folder, $ASCEND_STANDIN_STATE: a file "broken" in it makes every device call fail.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -144,7 +145,27 @@ aclFloatArray *aclCreateFloatArray(const float *value, uint64_t size) {
 aclBoolArray *aclCreateBoolArray(const bool *value, uint64_t size) { return new aclBoolArray{std::vector<bool>(value, value + size)}; }
 
 // What generated operator libraries call.
-int standinTiling() { return directive("refuses_tiling") ? 561002 : 0; }
+int standinTiling(aclOpExecutor *call) {
+    if (directive("refuses_tiling")) {
+        return 561002;
+    }
+    if (directive("exits")) {
+        _exit(127);
+    }
+    std::ifstream kernels(setting("ASCEND_CUSTOM_OPP_PATH") + "/standin/kernels");
+    std::string types = "column";
+    for (const auto *tensors : {&call->inputs, &call->outputs}) {
+        for (const aclTensor *tensor : *tensors) {
+            types += " " + std::to_string(tensor->dtype);
+        }
+    }
+    for (std::string line; std::getline(kernels, line);) {
+        if (line == types) {
+            return 0;
+        }
+    }
+    return 561003;  // no kernel of these types
+}
 aclOpExecutor *standinBegin() { return new aclOpExecutor(); }
 void standinInput(aclOpExecutor *call, const char *name, const aclTensor *tensor) {
     describe(*call, name, *tensor, "in");
@@ -186,7 +207,11 @@ int standinLaunch(aclOpExecutor *call, const char *kernel) {
             out.write(reinterpret_cast<const char *>(tensor.data), static_cast<std::streamsize>(bytesOf(tensor)));
         }
         const std::string command = "'" + setting("ASCEND_STANDIN_PYTHON") + "' -P '" + setting("ASCEND_STANDIN_DEVICE");
-        if (std::system((command + "' '" + folder + "'").c_str()) != 0) {
+        const int status = std::system((command + "' '" + folder + "'").c_str());
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+            return 361001;  // no kernel of this tiling key
+        }
+        if (status != 0) {
             g_pending = 507015;  // aicore exception
             return 0;
         }

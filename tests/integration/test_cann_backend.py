@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from damages import DAMAGES
 from standin_toolkit import Standin, install
 
 from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator
@@ -20,6 +23,7 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.cann import execution, recording
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.in_process import InProcessEvaluator
+from npu_daemon.own_files import MANIFEST_NAME, OWN_FILES
 from npu_daemon.settings import DaemonSettings
 
 pytestmark = pytest.mark.slow
@@ -43,10 +47,10 @@ class Bench:
             build_timeout_s=1.0,
             start_timeout_s=120.0,
         )
-        self._cache_dir = cache_dir
+        self.cache = cache_dir
 
     def backend(self, **changes: object) -> CannBackend:
-        return CannBackend(self._cache_dir, settings=self.settings.model_copy(update=changes))
+        return CannBackend(self.cache, settings=self.settings.model_copy(update=changes))
 
     def candidate(self, *directives: str, kernel: tuple[str, str] | None = None) -> Candidate:
         text = self.spec.baseline.kernel_text
@@ -57,18 +61,29 @@ class Bench:
         return self.spec.baseline.rewritten(kernel=marks + text)
 
     def evaluate(
-        self, candidate: Candidate, protocol: MeasureProtocol | None = None, **changes: object
+        self,
+        candidate: Candidate,
+        protocol: MeasureProtocol | None = None,
+        backend: CannBackend | None = None,
+        **changes: object,
     ) -> EvalResult:
-        evaluator = InProcessEvaluator(self.backend(**changes), self._cache_dir)
+        evaluator = InProcessEvaluator(backend or self.backend(**changes), self.cache)
         request = request_for(self.spec, candidate, protocol or MeasureProtocol(), (CASE,))
         evaluator.submit(request.model_copy(update={"use_cache": False}))
         ((_, result),) = evaluator.poll(timeout_s=60.0)
         evaluator.close()
         return result
 
+    def kernels(self, candidate: Candidate) -> list[list[str]]:
+        """Return what was compiled in each build of a candidate, by the first line of its kernel."""
+        mark = candidate.kernel_text.splitlines()[0].removeprefix("// standin: ")
+        vendors = self.cache.glob("cann/opp/*/*/opp/vendors/customize/standin")
+        own = [each for each in vendors if mark in (each / "directives").read_text().split()]
+        return [(each / "kernels").read_text().splitlines() for each in own]
+
     @property
     def excluded(self) -> Path:
-        return self._cache_dir / "cann" / "devices" / "0.excluded"
+        return self.cache / "cann" / "devices" / "0.excluded"
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +114,7 @@ def test_the_baseline_is_built_run_checked_and_timed(bench: Bench, simulator: Si
     result = bench.evaluate(bench.spec.baseline)
     assert result.status is Status.OK, _messages(result)
     (case,) = result.cases
-    evaluator = InProcessEvaluator(simulator, bench._cache_dir)
+    evaluator = InProcessEvaluator(simulator, bench.cache)
     evaluator.submit(request_for(bench.spec, bench.spec.baseline, MeasureProtocol(), (CASE,)))
     ((_, simulated),) = evaluator.poll(timeout_s=60.0)
     evaluator.close()
@@ -147,6 +162,21 @@ def test_processes_of_others_and_a_missing_clock_are_told(bench: Bench) -> None:
     assert "the profiler tells no clock in 1 batches" in _messages(result)
 
 
+def test_only_the_kernel_that_is_launched_is_compiled(bench: Bench) -> None:
+    """The kernel has two tiling keys; the simulator says which of them the case launches."""
+    candidate = bench.candidate("one_kernel")
+    result = bench.evaluate(candidate, pair_with_baseline=False)
+    assert result.status is Status.OK, _messages(result)
+    assert bench.kernels(candidate) == [["column 0 0 0", "key 1"]]
+
+
+def test_a_device_that_launches_another_kernel_than_the_simulator_gets_all_of_them(bench: Bench) -> None:
+    candidate = bench.candidate("other_key")
+    result = bench.evaluate(candidate, pair_with_baseline=False)
+    assert result.status is Status.OK, _messages(result)
+    assert sorted(bench.kernels(candidate)) == [["column 0 0 0", "key 1"], ["column 0 0 0", "key 1", "key 2"]]
+
+
 def test_the_older_project_and_layout_work_too(simulator_cache: Path, tmp_path: Path) -> None:
     standin = install(tmp_path / "ascend", simulator_cache, "8.2.RC1", old_layout=True)
     cache = tmp_path / "cache"
@@ -173,7 +203,7 @@ def test_a_record_of_the_host_has_what_a_maintainer_needs_and_no_secret(
     monkeypatch.setattr(recording.platform, "node", lambda: "secrethost")
     monkeypatch.setenv("API_KEY", "swordfish")
     (bench.standin.state / "user").write_text("4242")
-    settings = DaemonSettings(backend="cann", cache_dir=bench._cache_dir, cann=bench.settings)
+    settings = DaemonSettings(backend="cann", cache_dir=bench.cache, cann=bench.settings)
     written = recording.record(settings, tmp_path / "record", "ada at secrethost, 10.1.2.3")
     texts = {name: (tmp_path / "record" / name).read_text() for name in written}
     everything = "\n".join((*texts, *texts.values()))
@@ -316,10 +346,79 @@ def test_what_the_boundary_cannot_read_runs_only_where_the_settings_say_so(bench
     assert "the kernel failed on the device" in bench.excluded.read_text(), _messages(allowed)
 
 
+def test_host_code_that_ends_its_process_is_blamed_and_the_device_stays(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate("exits"), pair_with_baseline=False)
+    assert result.status is Status.TILING_ERROR, _messages(result)
+    assert "ended its process with exit status 127" in _messages(result)
+    assert not bench.excluded.exists()
+
+
+@pytest.mark.parametrize("first", range(2))
+def test_damaged_files_of_the_cache_are_made_again_before_anybody_is_blamed(bench: Bench, first: int) -> None:
+    """One file of each folder (builds for both compilers, our programs, values) in one of four ways."""
+    before = bench.evaluate(bench.spec.baseline)
+    folders = [path.parent for path in bench.cache.rglob(MANIFEST_NAME) if "toolchain" not in path.parts]
+    assert {folder.relative_to(bench.cache).parts[0] for folder in folders} == {"builds", "cann", "case_data"}
+    for number, folder in enumerate(sorted(folders), first):
+        listed = json.loads((folder / MANIFEST_NAME).read_text())["files"]
+        names = [name for name in sorted(listed) if (folder / name).exists()]
+        DAMAGES[number % len(DAMAGES)](folder / names[(number + first) % len(names)])
+    OWN_FILES._seen.clear()  # as in a new process
+    after = bench.evaluate(bench.spec.baseline)
+    assert (after.status, after.charge.evaluations) == (Status.OK, 1), _messages(after)
+    assert after.latency_us == before.latency_us
+    assert not bench.excluded.exists()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [
+        ("cann/runner/*/*/runner", DAMAGES[0]),
+        ("cann/runner/*/*/libasg_l2_clean.so", DAMAGES[1]),
+        ("cann/opp/*/*/opp/vendors/customize/op_api/lib/libcust_opapi.so", DAMAGES[2]),
+        ("case_data/*/input_0_0.bin", DAMAGES[3]),
+    ],
+)
+def test_damage_while_a_candidate_is_on_its_way_is_not_its_fault(
+    bench: Bench, pattern: str, damage: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, damaged = CannBackend.run, []
+
+    def run_on_damage(*arguments: object, **named: object) -> object:
+        if not damaged:
+            damaged.extend(bench.cache.glob(pattern))
+            for path in damaged:
+                damage(path)
+        return run(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(CannBackend, "run", run_on_damage)
+    result = bench.evaluate(bench.spec.baseline)
+    assert damaged
+    assert (result.status, result.charge.evaluations) == (Status.OK, 1), _messages(result)
+    assert not bench.excluded.exists()
+
+
+@pytest.mark.parametrize("name", ["lib64/libnnopbase.so", "bin/cmake", "bin/msprof"])
+def test_what_the_toolkit_lacks_is_the_host_s_fault_and_excludes_no_device(bench: Bench, name: str) -> None:
+    """It goes between the start of the daemon and the candidate."""
+    lost = bench.standin.toolkit / name
+    backend = bench.backend()
+    shutil.rmtree(bench.cache / "cann" / "opp", ignore_errors=True)  # the operator has to be built
+    lost.rename(lost.with_suffix(".away"))
+    try:
+        result = bench.evaluate(bench.spec.baseline, backend=backend)
+    finally:
+        lost.with_suffix(".away").rename(lost)
+    assert (result.status, result.charge.evaluations) == (Status.INFRA_ERROR, 0), _messages(result)
+    assert lost.name in _messages(result)
+    assert not bench.excluded.exists()
+    assert bench.evaluate(bench.spec.baseline, backend=backend).status is Status.OK
+
+
 def test_a_daemon_serves_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("TOOLKIT", bench.standin.toolkit), ("ROUNDS", ROUNDS), ("CLEAN_BYTES", 4096)):
         monkeypatch.setenv(f"NPU_DAEMON_CANN_{name}", str(value))
-    options = DaemonOptions(backend="cann", workers=1, cache_dir=bench._cache_dir)
+    options = DaemonOptions(backend="cann", workers=1, cache_dir=bench.cache)
     with LocalDaemon(options) as daemon:
         evaluator = ZmqEvaluator(daemon.address)
         evaluator.submit(request_for(bench.spec, bench.spec.baseline, MeasureProtocol(), (CASE,)))

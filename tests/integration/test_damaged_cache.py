@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
+from damages import DAMAGES, empty, flip
 
 from ascend_gym.core.records import (
     Charge,
@@ -30,34 +31,11 @@ from npu_daemon.cache_check import false_verdicts, verify_cache
 from npu_daemon.cache_folder import RESULTS_NAME
 from npu_daemon.in_process import InProcessEvaluator
 from npu_daemon.own_files import MANIFEST_NAME, OWN_FILES
+from npu_daemon.simulator import self_check
 from npu_daemon.store import SqliteResultStore
 
 SPEC = load_operator("gelu")
 CASE = "fp16_1021x1003"
-
-
-def empty(path: Path) -> None:
-    path.chmod(0o644)
-    path.write_bytes(b"")
-
-
-def truncate(path: Path) -> None:
-    path.chmod(0o644)
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def flip(path: Path) -> None:
-    path.chmod(0o644)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0x55
-    path.write_bytes(content)
-
-
-def remove(path: Path) -> None:
-    path.unlink()
-
-
-DAMAGES = (empty, truncate, flip, remove)
 
 
 class Host:
@@ -265,6 +243,29 @@ def test_a_candidate_that_only_says_that_the_disk_is_full_is_blamed_and_charged(
     assert (result.status, result.charge.evaluations) == (Status.TILING_ERROR, 1)
 
 
+@pytest.mark.parametrize("lost", ["", "compiler", "header"])
+def test_what_looks_like_a_missing_program_is_blamed_on_a_candidate_only_if_none_is_missing(
+    host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lost: str
+) -> None:
+    def with_status_127(request: EvalRequest, *arguments: object, **named: object) -> EvalResult:
+        told = Diagnostic(phase=Phase.RUN_TILING, message="the host code ended with exit status 127")
+        result = failed_result(request, Status.TILING_ERROR, told)
+        return result.model_copy(update={"charge": Charge(evaluations=1)})
+
+    monkeypatch.setattr(service_module, "evaluate", with_status_127)
+    if lost == "compiler":
+        monkeypatch.setattr(self_check, "compiler_program", lambda: str(tmp_path / "zig"))
+    if lost == "header":
+        about = tmp_path / "ziglang-1.dist-info"
+        about.mkdir()
+        (about / "RECORD").write_text("ziglang/lib/include/stddef.h,,123\n")
+        monkeypatch.setattr(self_check, "distribution", lambda _: PathDistribution(about))
+    result = host.evaluate()
+    expected = (Status.INFRA_ERROR, 0) if lost else (Status.TILING_ERROR, 1)
+    assert (result.status, result.charge.evaluations) == expected, result.all_diagnostics
+    assert not lost or {"compiler": "zig", "header": "stddef.h"}[lost] in result.diagnostics[0].message
+
+
 @pytest.mark.slow
 def test_a_cache_is_moved_and_its_simulator_repaired(simulator: SimulatorBackend, tmp_path: Path) -> None:
     built = simulator.toolchain.folder
@@ -290,6 +291,20 @@ def test_a_cache_is_moved_and_its_simulator_repaired(simulator: SimulatorBackend
     assert moved.repairs == {"simulator": 1}
     assert library.stat().st_size == (built / "host" / "libasim_host.so").stat().st_size
     assert json.loads((library.parents[1] / MANIFEST_NAME).read_text())["files"]["asim_price"]
+
+
+def test_a_program_that_nobody_may_execute_any_more_is_damaged(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    OWN_FILES.seal(tmp_path)
+    assert OWN_FILES.problem(tmp_path) is None
+    program.chmod(0o644)
+    assert OWN_FILES.problem(tmp_path) == "program has other executable bits than it was written with"
+    manifest = json.loads((tmp_path / MANIFEST_NAME).read_text())
+    manifest["files"]["program"] = manifest["files"]["program"][:2]  # as earlier releases wrote it
+    (tmp_path / MANIFEST_NAME).write_text(json.dumps(manifest))
+    assert OWN_FILES.problem(tmp_path) is None
 
 
 def test_others_cannot_read_the_results(host: Host) -> None:

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 from cann_samples import NPU_SMI_INFO
+from conftest import make_candidate, ok_result
 from standin_toolkit import install
 
+from ascend_gym.core.records import DeviceInfo, EvalRequest, PhaseSeconds
 from npu_daemon import __main__ as command_line
+from npu_daemon.cache_folder import RESULTS_NAME
 from npu_daemon.cann import checks
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, parse_info
 from npu_daemon.doctor import Report, examine
 from npu_daemon.settings import DaemonSettings
+from npu_daemon.store import SqliteResultStore
 
 Doctor = Callable[..., tuple[object, str]]
 
@@ -125,3 +129,26 @@ def test_devices_of_another_chip_and_unknown_numbers_are_told(tmp_path: Path) ->
     assert "it is a 910B2, the daemon is set up for 910B4" in messages[0]
     assert messages[1] == "its health is Alarm"
     assert messages[2] == "npu-smi info lists 2 devices, numbered from 0"
+
+
+def test_the_time_of_a_candidate_is_estimated_by_the_last_ones_of_this_backend(tmp_path: Path) -> None:
+    settings = DaemonSettings(cache_dir=tmp_path)
+    (before,) = checks.seconds(settings)
+    assert "none was evaluated here yet; at most 180 s to build" in before.message
+    request = EvalRequest(op_id="core/toy", folder_digest="0", candidate=make_candidate())
+    store = SqliteResultStore(tmp_path / RESULTS_NAME)
+    for number in range(1, 11):
+        device = DeviceInfo(
+            backend="cann" if number > 1 else "simulator",
+            chip="910B2",
+            toolchain_digest="0",
+            sandbox="rlimits",
+            host="h",
+        )
+        seconds = PhaseSeconds(build=10.0 * number, run=2.0, price=3.0, total=10.0 * number + 5.0)
+        result = ok_result(request, 10.0).model_copy(update={"device": device, "seconds": seconds})
+        store.put(str(number), result)
+    store.close()
+    (after,) = checks.seconds(settings)
+    assert "about 65.0 s: 60.0 s to build, 2.0 s to run and 3.0 s to time; nine of ten" in after.message
+    assert "nine of ten in 105.0 s (medians of the last 9 that were right); at most 180 s" in after.message

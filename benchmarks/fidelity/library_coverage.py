@@ -7,7 +7,7 @@ those of a class once more. The table at the end is what docs/coverage.md shows;
 of the file alone.
 
     python benchmarks/fidelity/library_coverage.py --cann-library DIR [DIR ...] --csv FILE [--resume]
-        [--again CLASS ...] [--op NAME ...] [--jobs 2] [--chip 910B2]
+        [--again CLASS ...] [--op NAME ...] [--jobs 2] [--slice-s 540] [--chip 910B2]
 """
 
 from __future__ import annotations
@@ -84,13 +84,19 @@ def main() -> int:
     waiting.sort(key=lambda each: each[0])
     for _, root, name, folder in waiting:
         _keep(rows, root, name, folder, {"class": "not reached", "cause": ""})
+    ends_s = time.monotonic() + arguments.slice_s
+
+    def measured(folder: Path) -> dict[str, str] | None:
+        in_time = time.monotonic() < ends_s
+        return _measure_apart(folder, arguments.chip, arguments.limit_s) if in_time else None
+
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        tasks = {
-            pool.submit(_measure_apart, folder, arguments.chip, arguments.limit_s): (root, name, folder)
-            for _, root, name, folder in waiting
-        }
+        tasks = {pool.submit(measured, folder): (root, name, folder) for _, root, name, folder in waiting}
         for number, task in enumerate(as_completed(tasks), start=1):
-            row = _keep(rows, *tasks[task], task.result())
+            told_fields = task.result()
+            if told_fields is None:
+                continue
+            row = _keep(rows, *tasks[task], told_fields)
             told = (
                 f"[{number}/{len(waiting)}] {row['library']}/{row['operator']}: {row['class']} {row['cause']}"
             )
@@ -256,6 +262,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
     parser.add_argument("--jobs", type=int, default=1, help="operators at a time")
     parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")
+    parser.add_argument("--slice-s", type=float, default=math.inf, help="begin no operator after so many")
     parser.add_argument("--chip", default="910B2")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

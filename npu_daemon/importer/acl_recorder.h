@@ -27,6 +27,9 @@ typedef int aclnnStatus;
 typedef void *aclrtStream;
 typedef void *aclrtContext;
 typedef uint16_t aclFloat16;
+#if !defined(__clang__)
+typedef _Float16 __fp16;  // the device compiler's name, which programs for it use on the host as well
+#endif
 
 enum aclDataType {
     ACL_DT_UNDEFINED = -1, ACL_FLOAT = 0, ACL_FLOAT16 = 1, ACL_INT8 = 2, ACL_INT32 = 3, ACL_UINT8 = 4,
@@ -199,6 +202,7 @@ inline aclBoolArray *aclCreateBoolArray(const bool *items, uint64_t count)
 // Nothing is freed: what a destroyed object described may still be written down.
 inline size_t aclDataTypeSize(aclDataType type) { return acl_recorder::element_bytes(type); }
 inline aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *) { return ACL_SUCCESS; }
+inline aclnnStatus aclDestroyOpExecutor(aclOpExecutor *) { return ACL_SUCCESS; }
 inline aclnnStatus aclDestroyTensor(const aclTensor *) { return ACL_SUCCESS; }
 inline aclnnStatus aclDestroyTensorList(const aclTensorList *) { return ACL_SUCCESS; }
 inline aclnnStatus aclDestroyScalar(const aclScalar *) { return ACL_SUCCESS; }

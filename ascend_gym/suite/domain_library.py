@@ -264,6 +264,21 @@ def read_library_candidate(operator: LibraryOperator) -> Candidate:
     )
 
 
+def shape_sources(operator: LibraryOperator) -> Sources | None:
+    """Return definition and InferShape function of an operator, ``None`` for one without the latter.
+
+    Raises:
+        OperatorFormatError: a file cannot be read.
+    """
+    host, root = operator.folder / "op_host", operator.root.resolve()
+    own = [path for path in sorted(host.glob("*infershape*")) if path.suffix in _COMPILED]
+    if not own:
+        return None
+    definition = sorted(path for path in host.glob("*_def*") if path.suffix in _COMPILED)
+    files = _Closure(operator.folder, root, "op_host").of([*definition, *own])
+    return Sources(files=tuple(files.values()), main=virtual_place(own[0], operator.folder, root))
+
+
 def virtual_place(path: Path, folder: Path, root: Path) -> str:
     """Return the path of a file of the checkout in the candidate of the operator in ``folder``."""
     if path.is_relative_to(folder):
@@ -355,12 +370,18 @@ class _Closure:
         if header.is_relative_to(self._folder):
             return []
         beside = [header.with_suffix(suffix) for suffix in _COMPILED]
+        if header.parent.name == "op_host":
+            beside += [path for path in tiling_sources(header.parents[1]) if path.stem == header.stem]
+        common = [self._root / each for each in COMMON_FOLDERS if header.is_relative_to(self._root / each)]
+        places = [Path("op_host"), *(header.relative_to(each).parent for each in common)]
         shared = [
-            self._root / "common" / "src" / "op_host" / f"{header.stem}{suffix}" for suffix in _COMPILED
+            self._root / "common" / "src" / place / f"{header.stem}{suffix}"
+            for place in places
+            for suffix in _COMPILED
         ]
         found = [path for path in (*beside, *shared) if path.is_file() and "op_api" not in path.parts]
         together = [other for path in found for other in _built_with(path)]
-        return [path.resolve() for path in (*found, *together)]
+        return list(dict.fromkeys(path.resolve() for path in (*found, *together)))
 
 
 @lru_cache(maxsize=4096)

@@ -32,6 +32,7 @@ from ascend_gym.suite.domain_library import LibraryOperator, read_library_operat
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.sources import read_source
 from npu_daemon.importer.library_cases import CaseDraft, ProposedTensor, output_dtypes, proposals
+from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import python_folders, run_confined
 from npu_daemon.importer.writing import Entries, entry_of, manifest_text, write_arrays
 
@@ -84,12 +85,14 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
         raise OperatorFormatError(
             f"{folder}: no case: its tests and examples say none that the 910B supports{told}"
         )
+    shapes = OutputShapes(operator, definition, notes.append)
+    proposed = [shapes.completed(each, _input_sets(each)[0]) for each in proposed[:_TRIED]]
     script = operator.folder / "tests" / "assets" / "golden.py"
     found: list[_Found] = []
     lacking = "its authors left no golden.py"
     if script.is_file():
         try:
-            found = _with_golden(script, operator, definition, proposed[:_TRIED], notes.append)[:MAX_CASES]
+            found = _with_golden(script, operator, definition, proposed, notes.append)[:MAX_CASES]
             lacking = notes[-1] if not found and notes else lacking
         except OperatorFormatError as error:
             lacking = str(error)

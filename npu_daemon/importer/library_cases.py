@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import dataclasses
 import json
 import math
 import re
@@ -447,7 +448,7 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
             (scratch / "output").mkdir()
             call = record_call(recorder_program(path), scratch)
             arguments = [each for each in call.arguments if each.kind != "result"]
-            yield _recorded(definition, arguments, call.function, where)
+            yield recorded_case(definition, arguments, call.function, where)
         except (OperatorFormatError, ValueError, OSError) as error:
             said = re.sub(r"\s+", " ", str(error)).removeprefix(str(path)).removeprefix(f"{folder}/")
             note(f"{where}: {said}")
@@ -455,9 +456,14 @@ def _from_examples(folder: Path, definition: OperatorDef, note: Note) -> Iterato
             remove_tree(scratch)
 
 
-def _recorded(
+def recorded_case(
     definition: OperatorDef, arguments: Sequence[CallArgument], function: str, where: str
 ) -> CaseDraft:
+    """Return the case of a recorded call.
+
+    Raises:
+        OperatorFormatError: its arguments do not fit the definition.
+    """
     try:
         binding = bind(definition, arguments, function, may_drop=True)
     except OperatorFormatError:
@@ -470,15 +476,36 @@ def _recorded(
         for name, position in binding.attributes.items()
         if arguments[position].value is not None
     }
+    given = [None if position is None else arguments[position] for position in binding.inputs]
+    inputs = [ProposedTensor(None, None) if each is None else _recorded_tensor(each) for each in given]
+    constants = [each is not None and each.kind not in ("tensor", "list", "absent") for each in given]
     return CaseDraft(
         where,
-        tuple(
-            ProposedTensor(None, None) if position is None else _recorded_tensor(arguments[position])
-            for position in binding.inputs
-        ),
+        _cast_constants(definition, inputs, constants),
         tuple(_recorded_tensor(arguments[position]) for position in binding.outputs),
         attributes_of(definition.attributes, values),
     )
+
+
+def _cast_constants(
+    definition: OperatorDef, inputs: Sequence[ProposedTensor], constants: Sequence[bool]
+) -> tuple[ProposedTensor, ...]:
+    """Return inputs whose numbers have the types of the definition's first column that tensors are in.
+
+    An aclnn function casts scalars and arrays of numbers to what its operator takes.
+    """
+    for column in range(max((len(each.dtypes) for each in definition.inputs), default=0)):
+        types = [
+            parameter.dtypes[min(column, len(parameter.dtypes) - 1)] if parameter.dtypes else tensor.dtype
+            for parameter, tensor in zip(definition.inputs, inputs, strict=True)
+        ]
+        rows = list(zip(inputs, types, constants, strict=True))
+        if all(tensor.dtype in (None, own) for tensor, own, constant in rows if not constant):
+            return tuple(
+                dataclasses.replace(tensor, dtype=own or tensor.dtype) if constant else tensor
+                for tensor, own, constant in rows
+            )
+    return tuple(inputs)
 
 
 def _recorded_tensor(argument: CallArgument) -> ProposedTensor:

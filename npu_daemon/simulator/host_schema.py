@@ -44,6 +44,9 @@ HOST_TYPES: dict[DType, str] = {
 }
 
 _DEFAULT_LAYOUT = "ND"
+# An optional attribute without a default is made from {}, which is the text itself for one that is a string
+# (op_proto_generator.cpp of asc-devkit's opbuild).
+_UNSAID: dict[str, AttributeValue] = {"bool": False, "int": 0, "float": 0.0, "string": "{}"}
 
 
 class DefinitionError(ValueError):
@@ -317,6 +320,8 @@ def match_attributes(
 ) -> list[tuple[Attribute, AttributeValue | tuple[tuple[int, ...], ...]]]:
     """Return each attribute of the definition with its value in ``case``, or its default.
 
+    An optional one without a default is empty.
+
     Raises:
         DefinitionError: the case sets an unknown attribute, or lacks one that has no default.
     """
@@ -327,6 +332,8 @@ def match_attributes(
     values = []
     for attribute in definition.attributes:
         value = case.attributes.get(attribute.name, attribute.default)
+        if value is None and not attribute.required:
+            value = () if attribute.type.startswith("list_") else _UNSAID[attribute.type]
         if value is None:
             raise DefinitionError(f"attribute {attribute.name!r} has no default: the case must set it")
         values.append((attribute, value))

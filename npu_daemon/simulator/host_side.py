@@ -7,9 +7,9 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
@@ -33,6 +33,7 @@ __all__ = [
     "TilingOutcome",
     "build_host",
     "describe_operator",
+    "infer_shapes",
     "kernel_prelude",
     "run_tiling",
 ]
@@ -40,6 +41,7 @@ __all__ = [
 TILING_LIMITS = ResourceLimits(wall_s=30.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
 
 _ANY_OPERATOR = "-"
+_SHAPES = TypeAdapter(list[tuple[Annotated[int, Field(ge=0, lt=1 << 40)], ...]])
 _SHOWN_LOG_LINES = 5
 _CRASHES: dict[int, str] = {
     signal.SIGSEGV: "it read or wrote memory that is not its own",
@@ -139,17 +141,64 @@ def run_tiling(
             as value dependent are read; without files their values are unknown to the tiling function.
         limits: what the untrusted code may use.
     """
+    answer, seconds = _called(
+        "run", host_lib, definition, case, chip, work_dir, toolchain, input_files, limits
+    )
+    return answer if isinstance(answer, Failure) else _outcome(answer, definition, seconds)
+
+
+def infer_shapes(
+    host_lib: Path,
+    definition: OperatorDefinition,
+    case: Case,
+    chip: ChipGeometry,
+    work_dir: Path,
+    toolchain: Path,
+    *,
+    input_files: Sequence[Sequence[Path]] = (),
+    limits: ResourceLimits = TILING_LIMITS,
+) -> list[tuple[int, ...]] | Failure:
+    """Run the InferShape function of built host code; return the shape of each output tensor of the case.
+
+    The arguments are those of ``run_tiling``. The case has all outputs, of any shape.
+    """
+    answer, seconds = _called(
+        "infer", host_lib, definition, case, chip, work_dir, toolchain, input_files, limits
+    )
+    if isinstance(answer, Failure):
+        return answer
+    try:
+        shapes = _SHAPES.validate_python(answer.get("shapes"))
+    except ValidationError as error:
+        return _failure(f"the shapes are not usable: {_first_problem(error)}", seconds)
+    expected = sum(len(each.shapes) for each in case.outputs)
+    if len(shapes) != expected:
+        return _failure(f"expected {expected} shapes of outputs, got {len(shapes)}", seconds)
+    return shapes
+
+
+def _called(
+    action: str,
+    host_lib: Path,
+    definition: OperatorDefinition,
+    case: Case,
+    chip: ChipGeometry,
+    work_dir: Path,
+    toolchain: Path,
+    input_files: Sequence[Sequence[Path]],
+    limits: ResourceLimits,
+) -> tuple[dict[str, Any] | Failure, float]:
+    """Return the answer to a request about ``case``, with its wall seconds."""
     try:
         lines = request_lines(definition, case, chip, input_files)
     except DefinitionError as error:
-        return _failure(str(error), 0.0)
+        return _failure(str(error), 0.0), 0.0
     request = work_dir / "tiling_request"
     request.write_text("\n".join(lines) + "\n", encoding="ascii")
-    argv = [str(runner_of(toolchain)), "run", str(host_lib), str(request)]
+    argv = [str(runner_of(toolchain)), action, str(host_lib), str(request)]
     readable = (toolchain, host_lib, *value_files(definition, case, input_files))
     reach = Reach(readable, keeps_files=False)
-    answer, seconds = _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
-    return answer if isinstance(answer, Failure) else _outcome(answer, definition, seconds)
+    return _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
 
 
 def _outcome(

@@ -56,7 +56,7 @@ _ACCESS_MACROS = """\
     AscendC::copy_tiling_data(&tiling_data, (const uint8_t *)(tiling_arg) + offsetof(structure, member))
 #define GET_TILING_DATA_PTR_WITH_STRUCT(structure, pointer, tiling_arg)          \\
     GET_TILING_DATA_WITH_STRUCT(structure, pointer##_copied_tiling, tiling_arg); \\
-    const structure *pointer = &pointer##_copied_tiling
+    structure *pointer = &pointer##_copied_tiling
 #define COPY_TILING_WITH_STRUCT(structure, source, pointer) const structure *pointer = &(source)
 #define COPY_TILING_WITH_ARRAY(type, count, source, pointer) const type(*pointer)[count] = &(source)
 #define REGISTER_TILING_DEFAULT(structure) using asim_default_tiling = structure

@@ -17,7 +17,7 @@ CORES = "platform.GetCoreNumAiv()"
 # The compiler orders GetValue and SetValue with the other pipes, but not accesses by pointers.
 NATIVE_ADD = """
     AscendC::PipeBarrier<PIPE_ALL>();
-    T *a = x1Local.GetPhyAddr(), *b = x2Local.GetPhyAddr(), *c = yLocal.GetPhyAddr();
+    T *a = (T *)x1Local.GetPhyAddr(), *b = (T *)x2Local.GetPhyAddr(), *c = (T *)yLocal.GetPhyAddr();
     for (uint32_t i = 0; i < count; i++) c[i] = a[i] + b[i];
     AscendC::PipeBarrier<PIPE_ALL>();"""
 SCALAR_ADD = """
@@ -134,7 +134,7 @@ def test_scalar_code_never_beats_the_vector_unit(add: Workbench) -> None:
 
 def test_copying_by_memcpy_is_not_free(add: Workbench) -> None:
     copy = "AscendC::DataCopyPad(x1Local, x1Gm[offset], copyParams, padParams);"
-    by_hand = "__builtin_memcpy(x1Local.GetPhyAddr(), x1Gm[offset].GetPhyAddr(), count * sizeof(T));"
+    by_hand = "__builtin_memcpy((void *)x1Local.GetPhyAddr(), x1Gm[offset].GetPhyAddr(), count * sizeof(T));"
     by_hand = f"AscendC::PipeBarrier<PIPE_ALL>(); {by_hand} AscendC::PipeBarrier<PIPE_ALL>();"
     assert add.latency_us(kernel={copy: by_hand}) > 5 * add.latency_us()
 

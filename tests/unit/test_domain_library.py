@@ -18,8 +18,10 @@ from ascend_gym.suite.domain_library import (
     tiling_sources,
 )
 from npu_daemon.importer.library import write_library_operator
-from npu_daemon.importer.library_cases import proposals
+from npu_daemon.importer.library_cases import proposals, recorded_case
 from npu_daemon.importer.library_texts import graph_example, tiling_tests
+from npu_daemon.importer.output_shapes import OutputShapes
+from npu_daemon.importer.record import CallArgument, RecordedTensor
 
 _DEFINITION = """
 class Twice : public OpDef {
@@ -254,3 +256,60 @@ def test_cann_today_refuses_other_versions_of_its_operators(
     listed(chosen.model_copy(update={"digest": "0" * 16}))
     with pytest.raises(OperatorFormatError, match=f"check out commit {'c' * 40} of {suite}"):
         loader.load_operator("cann-today/twice")
+
+
+_INFER = """#include "register/op_impl_registry.h"
+#include "op_host/infershape_broadcast_util.h"
+static ge::graphStatus Infer(gert::InferShapeContext *context) {
+    gert::Shape *out = context->GetOutputShape(0);
+    *out = *context->GetInputShape(0);
+    out->AppendDim(static_cast<int64_t>(*context->GetAttrs()->GetFloat(0)));
+    return ge::GRAPH_SUCCESS;
+}
+IMPL_OP_INFERSHAPE(Twice).InferShape(Infer);
+"""
+
+
+def test_the_operators_own_function_says_shapes_that_no_test_does(root: Path) -> None:
+    (root / "math/twice/tests/st/twice.csv").write_text(
+        _HEADER + "a,\"((4, 8),)\",\"('float32',)\",,,{'scale': 3.0},\n", encoding="utf-8"
+    )
+    definition = root / "math/twice/op_host/twice_def.cpp"
+    text = '#include "register/op_def_registry.h"\nnamespace ops {\n' + _DEFINITION.replace(
+        "CHIP", "ascend910b"
+    )
+    text = text.replace("class Twice : public OpDef {", "class Twice : public OpDef {\npublic:") + "}\n"
+    definition.write_text(text, encoding="utf-8")
+    (root / "math/twice/op_host/twice_infershape.cpp").write_text(_INFER, encoding="utf-8")
+    operator = read_library_operator(root / "math/twice", root)
+    described = read_opdef(_DEFINITION, "twice")
+    notes: list[str] = []
+    (found,) = proposals(operator.folder, described, notes.append)
+    shapes = OutputShapes(operator, described, notes.append)
+    completed = shapes.completed(found, [[np.zeros((4, 8), np.float32)]])
+    assert notes == []
+    assert completed.outputs[0].shapes == ((4, 8, 3),)
+    assert shapes.completed(completed, []) is completed
+
+    (root / "math/twice/op_host/twice_infershape.cpp").write_text(
+        _INFER.replace("return ge::GRAPH_SUCCESS", "return ge::GRAPH_FAILED"), encoding="utf-8"
+    )
+    refusing = OutputShapes(operator, described, notes.append)
+    assert refusing.completed(found, [[np.zeros((4, 8), np.float32)]]) is found
+    assert "the InferShape function returned GRAPH_FAILED" in notes[0]
+
+
+def test_numbers_of_a_call_are_cast_to_what_the_operator_takes() -> None:
+    text = _DEFINITION.replace(
+        'this->Output("y")',
+        'this->Input("value").ParamType(REQUIRED).DataType({ge::DT_FLOAT});\n        this->Output("y")',
+    )
+    tensor = RecordedTensor(acl_dtype=0, shape=(4,), contiguous=True, file="tensor1.bin", number=1)
+    number = RecordedTensor(acl_dtype=11, shape=(1,), contiguous=True, file="tensor2.bin", number=2)
+    arguments = [
+        CallArgument(kind="tensor", tensors=(tensor,)),
+        CallArgument(kind="scalar", tensors=(number,)),
+        CallArgument(kind="tensor", tensors=(tensor,)),
+    ]
+    found = recorded_case(read_opdef(text, "twice"), arguments, "aclnnTwice", "here")
+    assert [each.dtype for each in found.inputs] == [DType.FLOAT32, DType.FLOAT32]

@@ -178,6 +178,13 @@ def test_attributes_come_from_the_case_or_their_default() -> None:
     assert values == [(alpha, 1.0), (axis, 2)]
     with pytest.raises(DefinitionError, match="'axis' has no default"):
         match_attributes(toy, case([tensor("x")], [tensor("y")]))
+    unsaid = tuple(
+        Attribute(name=kind, type=kind, required=False) for kind in ("int", "bool", "string", "list_float")
+    )
+    empty = match_attributes(
+        definition([parameter("x", HALF)], [parameter("y", HALF)], unsaid), case([tensor("x")], [tensor("y")])
+    )
+    assert [value for _, value in empty] == [0, False, "{}", ()]
     with pytest.raises(DefinitionError, match=r"sets attributes \['beta'\]"):
         match_attributes(toy, case([tensor("x")], [tensor("y")], axis=2, beta=1))
 

@@ -1,6 +1,7 @@
 // Loads the compiled host code of an operator and answers, as JSON on standard output:
 //   host_tiling describe <library> <operator, or -> <chip>     its definition
 //   host_tiling run <library> <request file>                   what its tiling function decides
+//   host_tiling infer <library> <request file>                 the shapes of its outputs
 // Everything the operator itself prints goes to standard error.
 #include <dlfcn.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "asim/host/json.h"
 #include "asim/host/reached.h"
 #include "asim/host/request.h"
+#include "exe_graph/runtime/infer_shape_context.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
 
@@ -105,6 +107,28 @@ std::string run(const std::string &request_path) {
     return json::object({{"decision", encode_decision(call)}, {"reached", json::text(reached_digits())}});
 }
 
+std::string infer(const std::string &request_path) {
+    Request request;
+    read_request(request_path, request);
+    Call &call = request.call;
+    const ops::OpDef &definition = find_definition(request.op_type);
+    const Implementation &implementation = registry().implementations[definition.type()];
+    if (implementation.infer_shape == nullptr) {
+        throw HostFault("no InferShape function registered for " + definition.type());
+    }
+    call.node.type = call.node.name = definition.type();
+    for (gert::Tensor &output : call.outputs) output.MutableShape().MutableOriginShape() = gert::Shape();
+    gert::InferShapeContext context(call);
+    require_success(implementation.infer_shape(&context), "the InferShape function");
+    const auto extents = [](const gert::Tensor &output) {
+        const gert::Shape &shape = output.GetOriginShape();
+        std::vector<int64_t> each;
+        for (size_t axis = 0; axis < shape.GetDimNum(); ++axis) each.push_back(shape.GetDim(axis));
+        return json::array(each, [](int64_t extent) { return std::to_string(extent); });
+    };
+    return json::object({{"shapes", json::array(call.outputs, extents)}});
+}
+
 std::string answer(const std::vector<std::string> &arguments) {
     if (arguments.size() == 4 && arguments[0] == "describe") {
         load(arguments[1]);
@@ -114,7 +138,11 @@ std::string answer(const std::vector<std::string> &arguments) {
         load(arguments[1]);
         return run(arguments[2]);
     }
-    throw HostFault("usage: host_tiling describe <library> <operator or -> <chip> | run <library> <request file>");
+    if (arguments.size() == 3 && arguments[0] == "infer") {
+        load(arguments[1]);
+        return infer(arguments[2]);
+    }
+    throw HostFault("usage: host_tiling describe <library> <operator or -> <chip> | run or infer <library> <request file>");
 }
 
 std::string fault(const char *kind, const std::string &message) {

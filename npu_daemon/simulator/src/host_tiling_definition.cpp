@@ -31,6 +31,11 @@ OpImplRegisterV2 &OpImplRegisterV2::Tiling(TilingKernelFunc function) {
     return *this;
 }
 
+OpImplRegisterV2 &OpImplRegisterV2::InferShape(InferShapeKernelFunc function) {
+    implementation_->infer_shape = function;
+    return *this;
+}
+
 OpImplRegisterV2 &OpImplRegisterV2::TilingInputsDataDependency(std::initializer_list<int32_t> inputs) {
     implementation_->value_dependent_inputs.insert(inputs.begin(), inputs.end());
     return *this;

@@ -178,7 +178,7 @@ const Register g_comparison("comparison float32", [](Arguments a) {
 const Register g_raw("raw reductions float32", [](Arguments a) {
     const auto src = tensor<float>(a[1]);
     set_vector_mask(0, (1ull << a[2]) - 1);
-    vcadd(tensor<float>(a[0]).GetPhyAddr(), src.GetPhyAddr(), 1, 1, 1, 8, false);
+    vcadd((float *)tensor<float>(a[0]).GetPhyAddr(), (float *)src.GetPhyAddr(), 1, 1, 1, 8, false);
     AscendC::ReduceSum(tensor<float>(a[0] + 64), src, src, static_cast<int32_t>(a[2]));
     tensor<uint32_t>(a[0]).SetValue(1, static_cast<uint32_t>(AscendC::GetAccVal()));
     AscendC::WholeReduceMax(tensor<float>(a[0] + 32), src, static_cast<int32_t>(a[2]), 1, 1, 1, 8);
@@ -199,7 +199,7 @@ const Register g_transposition("raw transposition", [](Arguments a) {
     set_va_reg_sb(VA2, rows[1]);
     set_va_reg_sb(VA3, rows[1] + 8);
     scatter_vnchwconv_b16(VA0, VA2, 1, 0, 0);
-    vtranspose(tensor<uint16_t>(a[0] + 512).GetPhyAddr(), tensor<uint16_t>(a[1]).GetPhyAddr());
+    vtranspose((uint16_t *)tensor<uint16_t>(a[0] + 512).GetPhyAddr(), (uint16_t *)tensor<uint16_t>(a[1]).GetPhyAddr());
 });
 
 }  // namespace

@@ -63,7 +63,7 @@ __aicore__ inline int PRINTF(const char *format, const Values &...values) {
 
 template <typename T>
 __aicore__ inline void DumpTensor(const LocalTensor<T> &tensor, uint32_t description, uint32_t count) {
-    asim::dump(tensor.GetPhyAddr(), description, std::min(count, tensor.GetSize()));
+    asim::dump(reinterpret_cast<const T *>(tensor.GetPhyAddr()), description, std::min(count, tensor.GetSize()));
 }
 template <typename T>
 __aicore__ inline void DumpTensor(const GlobalTensor<T> &tensor, uint32_t description, uint32_t count) {

@@ -80,6 +80,13 @@ __aicore__ inline void DataCopyPadGm2UBImpl(T *dst, T *src, const DataCopyExtPar
 }
 
 template <typename T>
+__aicore__ inline void DataCopyPadUB2GMImpl(T *dst, T *src, const DataCopyExtParams &params) {
+    GlobalTensor<T> gm;
+    gm.SetGlobalBuffer(dst);
+    DataCopyPad(gm, tensor_at(src), params);
+}
+
+template <typename T>
 __aicore__ inline void TransDataTo5HDImpl(T *dstList[NCHW_CONV_ADDR_LIST_SIZE], T *srcList[NCHW_CONV_ADDR_LIST_SIZE],
                                           const TransDataTo5HDParams &params) {
     uint64_t dst[NCHW_CONV_ADDR_LIST_SIZE], src[NCHW_CONV_ADDR_LIST_SIZE];

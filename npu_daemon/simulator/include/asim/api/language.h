@@ -28,6 +28,7 @@
 #define KERNEL_TASK_TYPE_DEFAULT(type) ASIM_NOTE_TASK_TYPE(0, true, type)
 #endif
 #define __gm__
+#define __tiling_data_ptr__
 #define __ubuf__
 #define __cbuf__
 #define __ca__

@@ -38,6 +38,7 @@ __aicore__ inline void Async(Args... args) {
 template <typename T>
 __aicore__ inline void DataCachePreload(const GlobalTensor<uint64_t> &, const T) {}
 __aicore__ inline void ICachePreLoad(const int64_t) {}
+#define PRELOAD(len) AscendC::ICachePreLoad(len)
 __aicore__ inline int64_t GetICachePreloadStatus() { return 0; }
 
 // Marks for the profiler of a device.

@@ -172,8 +172,9 @@ public:
     // A number of the kernel's own for what begins there.
     void SetUserTag(const TTagType tag) const { asim::note_tag(base_, tag); }
     TTagType GetUserTag() const { return asim::noted_tag(base_); }
-    T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
-    T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }
+    // A number, as the page has it: what is added to it counts bytes; `offset` counts elements.
+    uint64_t GetPhyAddr() const { return reinterpret_cast<uint64_t>(base_); }
+    uint64_t GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + uint64_t{offset} * sizeof(T); }
 
     uint8_t *bytes() const { return base_; }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "asim/api/mask.h"
 #include "asim/api/tensor.h"
+#include "asim/machine/refusal.h"
 #include "asim/unit_sizes.h"
 
 using float16_t = half;
@@ -42,6 +43,11 @@ public:
     static void SetMaskCount() { AscendC::SetMaskCount(); }
     template <typename T = float>
     static void SetMaskNorm() { AscendC::SetMaskNorm(); }
+
+    // 1 keeps infinities and NaN of half and bfloat16_t, as all results here do; 0 asks for the largest number instead.
+    static void SetOverflow(uint64_t ctrlValue) {
+        if (ctrlValue != 1) asim::refuse(asim::Refusal::Saturation);
+    }
 
     // Elements of a data block.
     static int32_t GetC0Count(int32_t element_bytes) { return static_cast<int32_t>(asim::kUbBlockBytes) / element_bytes; }

@@ -75,6 +75,8 @@ aclError aclrtMemcpy(void *target, size_t target_bytes, const void *source, size
 aclError aclrtMemcpyAsync(void *target, size_t target_bytes, const void *source, size_t bytes, aclrtMemcpyKind kind,
                           aclrtStream stream);
 aclError aclrtMemset(void *target, size_t target_bytes, int32_t value, size_t bytes);
+// Where flags between cores lie, for kernels to hand to SetSyncBaseAddr; nothing can be read there.
+aclError aclrtGetHardwareSyncAddr(void **address);
 aclError aclrtMemsetAsync(void *target, size_t target_bytes, int32_t value, size_t bytes, aclrtStream stream);
 
 size_t aclDataTypeSize(aclDataType type);

@@ -21,6 +21,12 @@
             action;                             \
         }                                       \
     } while (0)
+// Of a module and level by their names, as `OpLogSub(OP, DLOG_ERROR, about, ...)`.
+#define OpLogSub(module, level, about, ...) OPS_LOG_SUB_##level(about, __VA_ARGS__)
+#define OPS_LOG_SUB_DLOG_ERROR(about, ...) OPS_LOG_STUB_E(about, __VA_ARGS__)
+#define OPS_LOG_SUB_DLOG_WARN(about, ...) ((void)0)
+#define OPS_LOG_SUB_DLOG_INFO(about, ...) ((void)0)
+#define OPS_LOG_SUB_DLOG_DEBUG(about, ...) ((void)0)
 #define OPS_INNER_ERR_STUB(code, about, ...) OPS_LOG_STUB_E(about, __VA_ARGS__)
 #define OPS_CALL_ERR_STUB(code, about, ...) OPS_LOG_STUB_E(about, __VA_ARGS__)
 

@@ -20,6 +20,7 @@
 #include "register/op_def.h"
 #include "register/tilingdata_base.h"
 
-#define OP_ADD(op_type)                                                        \
+// What may follow names the operator's compile info, which its tiling parse function makes.
+#define OP_ADD(op_type, ...)                                                   \
     [[maybe_unused]] static const bool g_definition_##op_type##_registered = \
         ::asim::host::register_definition(#op_type, op_type(#op_type))

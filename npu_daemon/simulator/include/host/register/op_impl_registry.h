@@ -15,7 +15,7 @@ namespace gert {
 class OpImplRegisterV2 {
  public:
     using TilingKernelFunc = asim::host::TilingFunction;
-    using InferShapeKernelFunc = uint32_t (*)(InferShapeContext *);
+    using InferShapeKernelFunc = asim::host::InferShapeFunction;
     using InferShapeRangeKernelFunc = uint32_t (*)(InferShapeRangeContext *);
     using InferDataTypeKernelFunc = uint32_t (*)(InferDataTypeContext *);
     using TilingParseFunc = uint32_t (*)(TilingParseContext *);
@@ -36,8 +36,9 @@ class OpImplRegisterV2 {
     }
     OpImplRegisterV2 &TilingInputsDataDependency(std::initializer_list<int32_t> inputs);
 
-    // Inference belongs to graph building: shapes and types of a case are given, so these are never called.
-    OpImplRegisterV2 &InferShape(InferShapeKernelFunc) { return *this; }
+    // Says the shapes of outputs to an import; a tiling run is given those of its case.
+    OpImplRegisterV2 &InferShape(InferShapeKernelFunc function);
+    // Ranges and types belong to graph building: these are never called.
     OpImplRegisterV2 &InferShapeRange(InferShapeRangeKernelFunc) { return *this; }
     OpImplRegisterV2 &InferDataType(InferDataTypeKernelFunc) { return *this; }
     OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t>) { return *this; }

@@ -9,6 +9,7 @@
 #include "asim/host/tiling_fields.h"
 
 namespace gert {
+class InferShapeContext;
 class TilingContext;
 class TilingParseContext;
 }  // namespace gert
@@ -21,6 +22,7 @@ namespace asim::host {
 
 using TilingFunction = uint32_t (*)(gert::TilingContext *);
 using TilingParseFunction = uint32_t (*)(gert::TilingParseContext *);
+using InferShapeFunction = uint32_t (*)(gert::InferShapeContext *);
 using TilingDataFactory = std::unique_ptr<optiling::TilingDef> (*)();
 
 template <class Structure>
@@ -38,6 +40,7 @@ struct CompileInfoType {
 struct Implementation {
     TilingFunction tiling = nullptr;
     TilingParseFunction tiling_parse = nullptr;
+    InferShapeFunction infer_shape = nullptr;
     CompileInfoType compile_info = {nullptr, nullptr};
     std::set<size_t> value_dependent_inputs;
 };

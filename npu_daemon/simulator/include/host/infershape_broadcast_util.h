@@ -1,0 +1,3 @@
+// The same header under another of its paths.
+#pragma once
+#include "op_host/infershape_broadcast_util.h"

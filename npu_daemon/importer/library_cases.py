@@ -24,7 +24,7 @@ from ascend_gym.core.records import AttributeValue, DType
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.cann_opdef import AttributeDef, OperatorDef, ParameterDef
 from npu_daemon.importer.binding import bind
-from npu_daemon.importer.library_texts import Draft, graph_example, tiling_tests
+from npu_daemon.importer.library_texts import Draft, Row, faked_contexts, graph_example, tiling_tests
 from npu_daemon.importer.record import CallArgument, record_call, recorder_program
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -541,7 +541,7 @@ def _from_tiling_tests(folder: Path, definition: OperatorDef, note: Note) -> Ite
         where = path.relative_to(folder).as_posix()
         if "arch35" in where:
             continue
-        for draft in tiling_tests(path):
+        for draft in (*tiling_tests(path), *faked_contexts(path)):
             try:
                 yield _read_draft(draft, definition, where)
             except ValueError as error:
@@ -564,13 +564,16 @@ def _read_draft(draft: Draft, definition: OperatorDef, where: str) -> CaseDraft:
 
 
 def _read_tensors(
-    parameters: Sequence[ParameterDef], rows: Sequence[tuple[str | None, Any, str]], what: str
+    parameters: Sequence[ParameterDef], rows: Sequence[Row], what: str
 ) -> tuple[ProposedTensor, ...]:
     by_name: dict[str, list[tuple[Any, str]]] = {}
     for place, (name, shape, kind) in enumerate(rows):
         if name is None and place >= len(parameters) and not parameters[-1].dynamic:
             raise ValueError(f"{len(rows)} {what}s, the definition has {len(parameters)}")
-        own = parameters[min(place, len(parameters) - 1)].name if name is None else name
+        if isinstance(name, int) and name >= len(parameters):
+            raise ValueError(f"{what} {name}, the definition has {len(parameters)}")
+        at = name if isinstance(name, int) else min(place, len(parameters) - 1)
+        own = name if isinstance(name, str) else parameters[at].name
         by_name.setdefault(own, []).append((shape, kind))
     unknown = sorted(set(by_name) - {each.name for each in parameters})
     if unknown:

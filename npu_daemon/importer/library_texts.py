@@ -7,6 +7,7 @@ they say in another way is left out. Values are not theirs: they are drawn.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,13 @@ _VALUE = re.compile(r"CreateFrom<[^;]*?>\s*\((.*)\)\s*$", re.DOTALL)
 _TYPES = {"float": "float32", "bf16": "bfloat16", "double": "float64"}
 _TYPE_NUMBERS = {"DT_FLOAT": 0, "DT_FLOAT16": 1, "DT_INT8": 2, "DT_INT32": 3, "DT_UINT8": 4, "DT_BF16": 27}
 
-Row = tuple[str | None, Any, str]  # of a tensor: its name, its shape, its type
+_TEST = re.compile(r"\bTEST(?:_F|_P)?\s*\(")
+_FAKED = re.compile(r"\bTilingContextFaker\s*\(\s*\)")
+_STORAGE_SHAPE = re.compile(r"\bStorageShape\s+(\w+)\s*=?\s*(?=\{)")
+_OUTCOME = re.compile(r"(?:EXPECT|ASSERT)_EQ\s*\(\s*tiling_func\w*\s*\([^;]*?\)\s*,\s*ge::GRAPH_SUCCESS")
+_CHAINED = re.compile(r"\.(\w+)\s*\(")
+
+Row = tuple[str | int | None, Any, str]  # of a tensor: its name or place, its shape, its type
 Draft = tuple[list[Row], list[Row], dict[str, Any], int]  # inputs, outputs, attributes, line
 
 
@@ -96,6 +103,79 @@ def tiling_tests(path: Path) -> Iterator[Draft]:
             if value is not None and (meant := _literal(value[1], {})) is not None:
                 attributes[parts[0].strip('"')] = meant
         yield inputs, outputs, attributes, text.count("\n", 0, found.start()) + 1
+
+
+def faked_contexts(path: Path) -> Iterator[Draft]:
+    """Yield what tests of a tiling function, which set up its context call by call, expect to succeed."""
+    text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
+    starts = [*(found.start() for found in _TEST.finditer(text)), len(text)]
+    for begin, end in itertools.pairwise(starts):
+        faked = _FAKED.search(text, begin, end)
+        if faked is None or not _OUTCOME.search(text, faked.end(), end):
+            continue
+        shapes = {
+            found[1]: _items(_braced(text, found.end()))[0]
+            for found in _STORAGE_SHAPE.finditer(text, begin, faked.start())
+            if _items(_braced(text, found.end()))
+        }
+        chain = text[faked.end() : text.find(";", faked.end())]
+        calls = [(found[1], _arguments(chain, found.end() - 1)) for found in _CHAINED.finditer(chain)]
+        try:
+            inputs = _faked_side(calls, shapes, "Input", "IrInstanceNum")
+            outputs = _faked_side(calls, shapes, "Output", "IrOutputInstanceNum")
+        except (ValueError, IndexError):
+            continue
+        attributes = {}
+        for pair in [
+            pair for name, words in calls if name == "NodeAttrs" and words for pair in _items(words[0])
+        ]:
+            parts = _items(pair)
+            value = _VALUE.search(parts[1]) if len(parts) == 2 else None
+            if value is not None and (meant := _literal(value[1], {})) is not None:
+                attributes[parts[0].strip('"')] = meant
+        yield inputs, outputs, attributes, text.count("\n", 0, faked.start()) + 1
+
+
+def _faked_side(
+    calls: list[tuple[str, list[str]]], shapes: dict[str, str], side: str, instances: str
+) -> list[Row]:
+    """Return the tensors of one side that a context is set up with.
+
+    Raises:
+        ValueError: a shape or type is not spelled out, or a format is a special one.
+    """
+    given = next((_items(words[0]) for name, words in calls if name == f"{side}Shapes"), [])
+    counts = next((_items(words[0]) for name, words in calls if name == instances), [])
+    if not all(count.isdigit() for count in counts):
+        raise ValueError("the numbers of instances are not spelled out")
+    places = [place for place, count in enumerate(counts) for _ in range(int(count))] or list(
+        range(len(given))
+    )
+    types = {int(words[0]): words for name, words in calls if name == f"Node{side}Td" and words[0].isdigit()}
+    rows: list[Row] = []
+    for number, (place, word) in enumerate(zip(places, given, strict=True)):
+        if word in ("nullptr", "NULL"):
+            continue
+        words = types.get(number, [])
+        if (
+            len(words) < 2
+            or "FRACTAL" in "".join(words)
+            or not words[1].removeprefix("ge::").startswith("DT_")
+        ):
+            raise ValueError(f"no type of {word}")
+        shape = _numbers(shapes.get(word.lstrip("&"), word))
+        rows.append((place, shape, _type_name(words[1].removeprefix("ge::"))))
+    return rows
+
+
+def _braced(text: str, begin: int) -> str:
+    """Return the braced text that begins there."""
+    depth = 0
+    for at in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin : at + 1]
+    return ""
 
 
 def _described(row: str) -> Row:

@@ -142,7 +142,7 @@ def run_tiling(
         limits: what the untrusted code may use.
     """
     answer, seconds = _called(
-        "run", host_lib, definition, case, chip, work_dir, toolchain, input_files, limits
+        "run", host_lib, (definition, case, chip, input_files), work_dir, toolchain, limits
     )
     return answer if isinstance(answer, Failure) else _outcome(answer, definition, seconds)
 
@@ -163,7 +163,7 @@ def infer_shapes(
     The arguments are those of ``run_tiling``. The case has all outputs, of any shape.
     """
     answer, seconds = _called(
-        "infer", host_lib, definition, case, chip, work_dir, toolchain, input_files, limits
+        "infer", host_lib, (definition, case, chip, input_files), work_dir, toolchain, limits
     )
     if isinstance(answer, Failure):
         return answer
@@ -180,17 +180,15 @@ def infer_shapes(
 def _called(
     action: str,
     host_lib: Path,
-    definition: OperatorDefinition,
-    case: Case,
-    chip: ChipGeometry,
+    call: tuple[OperatorDefinition, Case, ChipGeometry, Sequence[Sequence[Path]]],
     work_dir: Path,
     toolchain: Path,
-    input_files: Sequence[Sequence[Path]],
     limits: ResourceLimits,
 ) -> tuple[dict[str, Any] | Failure, float]:
-    """Return the answer to a request about ``case``, with its wall seconds."""
+    """Return the answer about a call (operator, case, chip, input files), with its wall seconds."""
+    definition, case, _, input_files = call
     try:
-        lines = request_lines(definition, case, chip, input_files)
+        lines = request_lines(*call)
     except DefinitionError as error:
         return _failure(str(error), 0.0), 0.0
     request = work_dir / "tiling_request"

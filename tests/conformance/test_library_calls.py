@@ -388,3 +388,17 @@ def test_raw_transposition(machine: Machine) -> None:
     for place in (DST, DST + 512):
         result = machine.view(place, "uint16", 256).reshape(16, 16)
         np.testing.assert_array_equal(result, matrix.reshape(16, 16).T)
+
+
+def test_addresses_count_bytes_and_their_offsets_elements(machine: Machine) -> None:
+    machine.reset()
+    machine.put(SRC, np.array([5, 6, 7, 8], dtype=np.uint32))
+    machine.call("addresses", DST, SRC)
+    assert machine.view(DST, "uint32", 2).tolist() == [12, 6]
+
+
+def test_results_keep_infinities_and_nothing_else_can_be_asked_for(machine: Machine) -> None:
+    machine.reset()
+    machine.call("SetOverflow", 1)
+    with pytest.raises(MachineFault, match="saturat"):
+        machine.call("SetOverflow", 0)

@@ -202,4 +202,17 @@ const Register g_transposition("raw transposition", [](Arguments a) {
     vtranspose((uint16_t *)tensor<uint16_t>(a[0] + 512).GetPhyAddr(), (uint16_t *)tensor<uint16_t>(a[1]).GetPhyAddr());
 });
 
+// Arguments: dst, src: what an address is, and how far an element and a byte lie behind it.
+const Register g_addresses("addresses", [](Arguments a) {
+    const auto src = tensor<float>(a[1]);
+    const auto dst = tensor<uint32_t>(a[0]);
+    static_assert(std::is_same_v<decltype(src.GetPhyAddr()), uint64_t>);
+    dst.SetValue(0, static_cast<uint32_t>(src.GetPhyAddr(3) - src.GetPhyAddr()));
+    dst.SetValue(1, *(const uint32_t *)(src.GetPhyAddr() + 4));
+    PRELOAD(2);
+});
+
+// Argument: the mode of overflows.
+const Register g_overflow("SetOverflow", [](Arguments a) { AscendC::AscendCUtils::SetOverflow(static_cast<uint64_t>(a[0])); });
+
 }  // namespace

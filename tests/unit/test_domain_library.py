@@ -19,7 +19,7 @@ from ascend_gym.suite.domain_library import (
 )
 from npu_daemon.importer.library import write_library_operator
 from npu_daemon.importer.library_cases import proposals, recorded_case
-from npu_daemon.importer.library_texts import graph_example, tiling_tests
+from npu_daemon.importer.library_texts import faked_contexts, graph_example, tiling_tests
 from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import CallArgument, RecordedTensor
 
@@ -313,3 +313,34 @@ def test_numbers_of_a_call_are_cast_to_what_the_operator_takes() -> None:
     ]
     found = recorded_case(read_opdef(text, "twice"), arguments, "aclnnTwice", "here")
     assert [each.dtype for each in found.inputs] == [DType.FLOAT32, DType.FLOAT32]
+
+
+_FAKED_CONTEXT = """
+TEST_F(Twice, right) {
+    gert::StorageShape x = {{8, 64}, {8, 64}};
+    gert::StorageShape row = {{64,}, {64,}};
+    auto holder = gert::TilingContextFaker().NodeIoNum(2, 1).IrInstanceNum({1, 0, 1})
+        .InputShapes({&x, &row}).OutputShapes({&x})
+        .NodeInputTd(0, ge::DT_FLOAT16, ge::FORMAT_ND, ge::FORMAT_ND)
+        .NodeInputTd(1, ge::DT_FLOAT, ge::FORMAT_ND, ge::FORMAT_ND)
+        .NodeOutputTd(0, ge::DT_FLOAT16, ge::FORMAT_ND, ge::FORMAT_ND)
+        .NodeAttrs({{"scale", AnyValue::CreateFrom<float>(0.5f)}}).Build();
+    EXPECT_EQ(tiling_func(context), ge::GRAPH_SUCCESS);
+}
+TEST_F(Twice, refused) {
+    gert::StorageShape x = {{1}, {1}};
+    auto holder = gert::TilingContextFaker().InputShapes({&x}).OutputShapes({&x})
+        .NodeInputTd(0, ge::DT_FLOAT, ge::FORMAT_ND, ge::FORMAT_ND)
+        .NodeOutputTd(0, ge::DT_FLOAT, ge::FORMAT_ND, ge::FORMAT_ND).Build();
+    EXPECT_EQ(tiling_func(context), ge::GRAPH_FAILED);
+}
+"""
+
+
+def test_contexts_that_are_set_up_call_by_call_say_a_case(tmp_path: Path) -> None:
+    path = tmp_path / "test_twice_tiling.cpp"
+    path.write_text(_FAKED_CONTEXT, encoding="utf-8")
+    ((inputs, outputs, attributes, line),) = faked_contexts(path)
+    assert inputs == [(0, (8, 64), "float16"), (2, (64,), "float32")]
+    assert outputs == [(0, (8, 64), "float16")]
+    assert (attributes, line) == ({"scale": 0.5}, 5)

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import tempfile
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from ascend_gym.core.codec import Kind
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.core.records import DaemonStatus, TenantName, WorkerCount
 from npu_daemon.doctor import examine
 from npu_daemon.operator_link import ask_daemon
@@ -112,58 +114,67 @@ def _describe(
     """Evaluation daemon of ascend-gym."""
 
 
-@app.command()
-def serve(
-    context: typer.Context,
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings; options override it.")] = None,
+@dataclass(frozen=True)
+class _ServeOptions:
+    """What ``DaemonSettings`` are made of; ``None`` leaves a setting to file, environment and default."""
+
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings; options override it.")] = None
     bind: Annotated[
         str | None, typer.Option(help=f"tcp://HOST:PORT (or :*) or ipc:///PATH; default {DEFAULT_ADDRESS}.")
-    ] = None,
-    backend: BackendName = None,
-    chip: Chip = None,
-    workers: Workers = None,
+    ] = None
+    backend: BackendName = None
+    chip: Chip = None
+    workers: Workers = None
     devices: Annotated[
         int | None,
         typer.Option(
             min=0,
             help="How many of them may run candidates at a time, each at most two runs of one; 0 means all.",
         ),
-    ] = None,
-    cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None,
-    cache_limit_gib: Annotated[
-        float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
-    ] = None,
+    ] = None
+    cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None
+    cache_limit_gib: Annotated[float | None, typer.Option(help="Limit of the cache in GiB; default 4.")] = (
+        None
+    )
     min_free_mib: Annotated[
         float | None, typer.Option(help="Free room in MiB that evaluations want to begin; default 256.")
-    ] = None,
-    recording: Recording = None,
-    reference_folders: ReferenceFolders = None,
-    reference_digests: ReferenceDigests = None,
-    journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,
+    ] = None
+    recording: Recording = None
+    reference_folders: ReferenceFolders = None
+    reference_digests: ReferenceDigests = None
+    journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None
     keep_jobs: Annotated[
         bool | None, typer.Option(help="Whether accepted jobs survive the daemon; default yes.")
-    ] = None,
+    ] = None
     max_device_seconds: Annotated[
         float | None, typer.Option(help="Limit of the total device time, in seconds.")
-    ] = None,
-    secret_key: Annotated[Path | None, typer.Option(help="Own key, from npu-daemon keygen.")] = None,
-    allowed_clients: Annotated[Path | None, typer.Option(help="Folder of clients' public keys.")] = None,
-    device: Devices = None,
-    toolkit: ToolkitFolder = None,
-    metrics: Annotated[str | None, typer.Option(help="HOST:PORT for Prometheus.")] = None,
-    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
-    log_level: Annotated[str | None, typer.Option(help="debug, info or warning.")] = None,
-    control_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
-    private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
-) -> None:
+    ] = None
+    secret_key: Annotated[Path | None, typer.Option(help="Own key, from npu-daemon keygen.")] = None
+    allowed_clients: Annotated[Path | None, typer.Option(help="Folder of clients' public keys.")] = None
+    device: Devices = None
+    toolkit: ToolkitFolder = None
+    metrics: Annotated[str | None, typer.Option(help="HOST:PORT for Prometheus.")] = None
+    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None
+    log_level: Annotated[str | None, typer.Option(help="debug, info or warning.")] = None
+    control_fd: Annotated[int | None, typer.Option(hidden=True)] = None
+    private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None
+
+
+@app.command()
+@grouped
+def serve(options: _ServeOptions) -> None:
     """Evaluate candidates for clients until SIGTERM (which lets running jobs finish) or SIGINT."""
-    given = {name: value for name, value in context.params.items() if value not in (None, [], ())}
-    options = {name: given.get(name) for name in DaemonSettings.model_fields}
+    given = {name: value for name, value in vars(options).items() if value not in (None, [], ())}
     settings = daemon_settings(
-        {**options, "cann": _cann_options(device, toolkit)}, environment_settings(), config
+        {
+            **{name: given.get(name) for name in DaemonSettings.model_fields},
+            "cann": _cann_options(options.device, options.toolkit),
+        },
+        environment_settings(),
+        options.config,
     )
     configure_logging(settings.log_format, settings.log_level)
-    failure = run_broker(settings, control_fd, private_folder)
+    failure = run_broker(settings, options.control_fd, options.private_folder)
     if failure is not None:
         raise InfrastructureError(failure)
 

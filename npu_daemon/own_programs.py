@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.remove_tree import scratch_folder
 from npu_daemon.sandbox import ResourceLimits, run_limited
 
-LOADER_FAILED = b"error while loading shared libraries"
-NOT_EXECUTED = (126, 127)  # exit statuses of shells and of the dynamic loader
+NOT_STARTED = re.compile(
+    r"Error 12[67]\b|command not found|cannot execute|error while loading shared libraries"
+)
+"""What make, shells and the dynamic loader say of a program that they could not start."""
+_NOT_EXECUTED = (126, 127)  # exit statuses of shells and of the dynamic loader
 _LIMITS = ResourceLimits(wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 46, file_bytes=1 << 20, processes=256)
 
 
@@ -25,7 +29,7 @@ def unstartable(command: Sequence[str], environment: Mapping[str, str] | None = 
             outcome = run_limited(command, cwd=folder, limits=_LIMITS, reach=None, env=environment)
         except InfrastructureError as error:
             return str(error)
-    if outcome.returncode not in NOT_EXECUTED and LOADER_FAILED not in outcome.stderr:
+    said = outcome.stderr.decode("utf-8", "replace").strip()
+    if outcome.returncode not in _NOT_EXECUTED and not NOT_STARTED.search(said):
         return None
-    said = outcome.stderr.decode("utf-8", "replace").strip()[-300:]
-    return f"{command[0]} does not start on this host: {said or f'exit status {outcome.returncode}'}"
+    return f"{command[0]} does not start on this host: {said[-300:] or f'exit status {outcome.returncode}'}"

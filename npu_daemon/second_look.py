@@ -8,10 +8,11 @@ for that one: a candidate that ends with a fault there, or is not built, runs it
 addresses.
 
 That one run shows one shape and the element types of one case. A champion (faster than all before it, or the
-first that is not the operator's own sources) and a share of the other candidates, which chance picks so that
-no author can tell which, run every case of the request on values of the domain. They do so at the addresses
-and over the garbage of the run with a price, and a champion is measured again at the others: no memory tells
-a run with a price from one without.
+first that is not the operator's own sources) and a share of the other candidates, which their digest picks,
+run every case of the request on values of the domain. A digest is the same on every host, so journals are,
+too; who alters a text until it is not picked still cannot be a champion unseen. They run at the addresses and
+over the garbage of the run with a price, and a champion is measured again at the others: no memory tells a
+run with a price from one without.
 
 A case that was measured on published values (``npu_daemon.own_values`` says which) is run by the same
 candidates on values of their own, too. They must be right there, and where they are slower, that
@@ -23,13 +24,13 @@ of its case, which no kernel can reach. The slower measurement counts, unless ch
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Built, Failure
-from ascend_gym.core.records import Case, CaseResult, Diagnostic, DType, Phase
+from ascend_gym.core.records import Case, CaseResult, Diagnostic, DType, EvalRequest, Phase
 from ascend_gym.core.status import Status
 from ascend_gym.suite.domain import domain_case, smallest_case
 from npu_daemon.case_data import CaseData
@@ -188,7 +189,7 @@ def second_look(
         on_case: called before each run, as a sign of progress.
     """
     smallest = smallest_case([passed.case for passed in runner.passed])
-    picked = champion or random.SystemRandom().random() < PICKED_SHARE
+    picked = champion or _share(runner.request) < PICKED_SHARE
     results: list[CaseResult] = []
     domain.wait()  # a device runs one program at a time
     for passed in runner.passed:
@@ -210,6 +211,12 @@ def second_look(
         if result.status is not Status.OK:
             break
     return results
+
+
+def _share(request: EvalRequest) -> float:
+    """Return a number from 0 to 1 that is spread evenly over candidates."""
+    digest = digest_of("picked", request.folder_digest, request.candidate.digest)
+    return int(digest[:12], 16) / 16**12
 
 
 def _settled(runner: CaseRunner, passed: PassedCase) -> CaseResult:

@@ -28,6 +28,7 @@ from npu_daemon.case_runner import DeviceGate
 from npu_daemon.harness import harness_identity, harness_text
 from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
 from npu_daemon.own_files import OWN_FILES
+from npu_daemon.own_programs import NOT_STARTED
 from npu_daemon.pipeline import evaluate, infra_error, invalid_request
 from npu_daemon.sandbox import CONFINING
 from npu_daemon.settings import RequestLimits
@@ -47,7 +48,7 @@ _FROM_OUTSIDE = re.compile(
 )
 # No candidate is blamed for these while a program of ours does not start, or a file of ours is missing.
 _CANNOT_START = re.compile(
-    r"exit status 12[67]|Error 12[67]\b|error while loading|shared object|command not found|cannot execute"
+    rf"{NOT_STARTED.pattern}|exit status 12[67]|shared object"
     r"|file not found|No such file|Permission denied|cannot open|could not run"
 )
 _FULL_BELOW_BYTES = 32 * 2**20

@@ -14,25 +14,14 @@ import typer
 from ascend_gym.cli.methods import RunSettings
 from ascend_gym.cli.models import ModelAccess, opened_models
 from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, Json, console, note, opened_evaluator
-from ascend_gym.cli.search_options import (
-    BaseUrl,
-    DeviceSeconds,
-    MaxTokens,
-    PriceOption,
-    ReasoningEffort,
-    RequestsPerMinute,
-    Temperature,
-    Timeout,
-    Tokens,
-    TokensPerMinute,
-    Usd,
-)
+from ascend_gym.cli.search_options import EndpointOptions, MaxTokens, RunLimits, Sampling
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.option_groups import flat, grouped
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.ledger import BudgetLedger
-from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
+from ascend_gym.search.model_client import MAX_TOKENS
 from ascend_gym.search.outcome import Step
 from ascend_gym.suite.loader import list_operators, load_operator
 
@@ -162,34 +151,35 @@ class BankFormat(str, Enum):
     JSON = "json"
 
 
-@app.command("build")
-def bank_build(
-    suite: Annotated[str, typer.Option(help="Suite whose operators are rewound.")] = "core",
-    op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
-    budget: Annotated[int, typer.Option(min=1, help="Evaluations for each operator.")] = 20,
+@dataclass(frozen=True)
+class Construction:
+    """What is rewound, and how far."""
+
+    suite: Annotated[str, typer.Option(help="Suite whose operators are rewound.")] = "core"
+    op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations for each operator.")] = 20
     strengthen: Annotated[
         int, typer.Option(min=0, help="Part of the budget for a faster starting point, by greedy rewriting.")
-    ] = 0,
-    length: Annotated[int, typer.Option(min=1, help="Maximum steps of a trajectory.")] = 8,
-    patience: Annotated[int, typer.Option(min=1, help="Consecutive failures that end a trajectory.")] = 4,
+    ] = 0
+    length: Annotated[int, typer.Option(min=1, help="Maximum steps of a trajectory.")] = 8
+    patience: Annotated[int, typer.Option(min=1, help="Consecutive failures that end a trajectory.")] = 4
     max_slowdown: Annotated[
         float, typer.Option(min=1, help="Slowdown factor at which a trajectory ends.")
-    ] = 8.0,
-    runs: Annotated[list[Path] | None, _FOLDER] = None,
-    model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
-    temperature: Temperature = None,
-    reasoning_effort: ReasoningEffort = None,
-    max_tokens: MaxTokens = MAX_TOKENS,
-    tokens: Tokens = None,
-    usd: Usd = None,
-    price: PriceOption = None,
-    device_seconds: DeviceSeconds = None,
-    base_url: BaseUrl = None,
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    timeout: Timeout = TIMEOUT_S,
-    seed: Annotated[int, typer.Option(help="Seed of the construction.")] = 0,
-    chip: Chip = "910B2",
+    ] = 8.0
+    runs: Annotated[list[Path] | None, _FOLDER] = None
+    model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline"
+    max_tokens: MaxTokens = MAX_TOKENS
+    seed: Annotated[int, typer.Option(help="Seed of the construction.")] = 0
+    chip: Chip = "910B2"
+
+
+@app.command("build")
+@grouped
+def bank_build(
+    work: Construction,
+    sampling: Sampling,
+    limits: RunLimits,
+    endpoint: EndpointOptions,
     daemon: Daemon = None,
     out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="File of the bank.")] = Path(
         "bank.jsonl"
@@ -201,14 +191,14 @@ def bank_build(
 
     Journals and lessons are stored in FILE.build. --runs names searches whose best candidates are rewound.
     """
-    options = locals()
     from agents.ascend_optimizer.construction import ConstructionSettings
 
+    options = flat(work, sampling, limits)
     settings = ConstructionSettings(**{name: options[name] for name in ConstructionSettings.model_fields})
-    request = BuildRequest(suite, tuple(op or ()), tuple(runs or ()), settings, out)
+    request = BuildRequest(work.suite, tuple(work.op or ()), tuple(work.runs or ()), settings, out)
     began = time.monotonic()
     try:
-        bank = build_bank(request, ModelAccess.of(options), daemon, note)
+        bank = build_bank(request, ModelAccess.of(flat(endpoint)), daemon, note)
     except KeyboardInterrupt as error:
         note("interrupted; the same command resumes it")
         raise typer.Exit(EXIT_INTERRUPTED) from error

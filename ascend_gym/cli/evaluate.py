@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ from ascend_gym.cli.options import (
     opened_evaluator,
     source_text,
 )
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.core.records import Convention, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.env.evaluation import evaluate as evaluate_request
@@ -32,13 +34,22 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import data_request_for, request_for
 
 
+@dataclass(frozen=True)
+class _Subject:
+    """What is evaluated."""
+
+    op: Operator
+    op_dir: OpDir = None
+    tiling_file: TilingFile = None
+    kernel_file: KernelFile = None
+    case: Annotated[str | None, typer.Option(metavar="ID", help="Only this case.")] = None
+    chip: Chip = "910B2"
+    convention: ConventionOption = Convention.L2_COLD
+
+
+@grouped
 def evaluate(
-    op: Operator,
-    op_dir: OpDir = None,
-    tiling_file: TilingFile = None,
-    kernel_file: KernelFile = None,
-    case: Annotated[str | None, typer.Option(metavar="ID", help="Only this case.")] = None,
-    chip: Chip = "910B2",
+    subject: _Subject,
     daemon: Daemon = None,
     connect_timeout: ConnectTimeout = None,
     as_data: Annotated[
@@ -47,16 +58,18 @@ def evaluate(
     check: Annotated[
         bool, typer.Option("--check", help="Show every case, and exit with 1 unless all are correct.")
     ] = False,
-    convention: ConventionOption = Convention.L2_COLD,
     as_json: Json = False,
 ) -> None:
     """Evaluate an operator with another tiling or kernel source, and its own sources for comparison."""
     from ascend_gym.report.console import print_evaluation
 
-    spec = load_operator(op, op_dir=op_dir)
-    candidate = spec.baseline.rewritten(tiling=source_text(tiling_file), kernel=source_text(kernel_file))
+    chip, case = subject.chip, subject.case
+    spec = load_operator(subject.op, op_dir=subject.op_dir)
+    candidate = spec.baseline.rewritten(
+        tiling=source_text(subject.tiling_file), kernel=source_text(subject.kernel_file)
+    )
     case_ids: tuple[str, ...] = () if case is None else (case_of(spec, case).case_id,)
-    protocol = MeasureProtocol(chip=chip, convention=convention)
+    protocol = MeasureProtocol(chip=chip, convention=subject.convention)
     asked = data_request_for if as_data else request_for
     if check:
         case_ids = case_ids or tuple(each.case_id for each in spec.cases)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.ascend_craft.settings import Lowering
-from agents.ascend_optimizer.settings import Schedule
-from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
@@ -23,8 +21,6 @@ from ascend_gym.cli.options import (
     RUN,
     AcrossVersions,
     Chip,
-    ConnectTimeout,
-    Daemon,
     Json,
     OpDir,
     Operator,
@@ -41,53 +37,29 @@ from ascend_gym.cli.runs import (
     write_settings,
 )
 from ascend_gym.cli.search_options import (
-    Ablate,
-    Bank,
-    BaseUrl,
-    Builds,
-    Cassette,
-    Checkpoint,
-    Concurrency,
-    DeviceSeconds,
+    AgentOptions,
     DuplicatesOption,
-    EmbedderName,
-    ExamplesOption,
-    InFlight,
-    LeaveOneOut,
-    LoweringOption,
+    EvaluationOptions,
     MaxTokens,
+    MethodOptions,
     OfflineModel,
-    PassBuilds,
-    PresetOption,
-    PriceOption,
-    ReasoningEffort,
-    RefinementOption,
-    RefineSteps,
-    Replay,
-    RequestsPerMinute,
-    RewindSteps,
-    ScheduleOption,
+    RecordedEndpoint,
+    RunLimits,
+    Sampling,
     StopAfter,
-    Temperature,
-    TilingSteps,
-    Timeout,
-    Tokens,
-    TokensPerMinute,
-    Tools,
-    Usd,
 )
 from ascend_gym.core.chips import recall_chip
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.interrupts import interrupts_held_back
+from ascend_gym.core.option_groups import flat, grouped
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm import OFFLINE_MODEL
-from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
+from ascend_gym.search.model_client import MAX_TOKENS
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 from ascend_gym.search.search_rules import Duplicates
-from ascend_gym.staged.examples import Examples
 
 if TYPE_CHECKING:
     from ascend_gym.report.console import SearchView
@@ -117,58 +89,47 @@ Seed = Annotated[int, typer.Option(rich_help_panel=RUN, help="Seed of the run.")
 Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """What is run."""
+
+    op: Operator
+    op_dir: OpDir = None
+    method: MethodOption = Method.BEST_OF_N.value
+    budget: Budget = 20
+    seed: Seed = 0
+    chip: Chip = "910B2"
+    duplicates: DuplicatesOption = Duplicates.CHARGED
+    stop_after: StopAfter = None
+    model: Model = "offline"
+    offline_model: OfflineModel = None
+    max_tokens: MaxTokens = MAX_TOKENS
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the outcome goes."""
+
+    out: Out = None
+    as_json: Json = False
+
+
+@grouped
 def optimize(
-    op: Operator,
-    op_dir: OpDir = None,
-    method: MethodOption = Method.BEST_OF_N.value,
-    budget: Budget = 20,
-    device_seconds: DeviceSeconds = None,
-    tokens: Tokens = None,
-    usd: Usd = None,
-    price: PriceOption = None,
-    model: Model = "offline",
-    offline_model: OfflineModel = None,
-    temperature: Temperature = None,
-    reasoning_effort: ReasoningEffort = None,
-    max_tokens: MaxTokens = MAX_TOKENS,
-    seed: Seed = 0,
-    chip: Chip = "910B2",
-    duplicates: DuplicatesOption = Duplicates.CHARGED,
-    stop_after: StopAfter = None,
-    preset: PresetOption = None,
-    refinement: RefinementOption = None,
-    schedule: ScheduleOption = Schedule.REFINE_THEN_TILE,
-    ablate: Ablate = None,
-    bank: Bank = None,
-    embedder: EmbedderName = LEXICAL_EMBEDDER,
-    tiling_steps: TilingSteps = None,
-    refine_steps: RefineSteps = None,
-    rewind_steps: RewindSteps = None,
-    leave_one_out: LeaveOneOut = True,
-    checkpoint: Checkpoint = None,
-    tools: Tools = False,
-    lowering: LoweringOption = Lowering.RULES,
-    examples: ExamplesOption = Examples.NONE,
-    pass_builds: PassBuilds = True,
-    builds: Builds = None,
-    daemon: Daemon = None,
-    connect_timeout: ConnectTimeout = None,
-    out: Out = None,
-    in_flight: InFlight = 2,
-    base_url: BaseUrl = None,
-    concurrency: Concurrency = 1,
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    timeout: Timeout = TIMEOUT_S,
-    cassette: Cassette = None,
-    replay: Replay = False,
-    as_json: Json = False,
+    run: RunOptions,
+    limits: RunLimits,
+    sampling: Sampling,
+    agent: AgentOptions,
+    methods: MethodOptions,
+    evaluation: EvaluationOptions,
+    endpoint: RecordedEndpoint,
+    output: Output,
 ) -> None:
     """Search for a faster implementation of an operator."""
-    settings, access = _settings_of(op, locals()), ModelAccess.of(locals())
+    settings = _settings_of(run.op, flat(run, limits, sampling, agent, methods))
     spec = operator_of(settings)
-    with _new_run(spec, settings, out) as folder:
-        _run(spec, settings, folder, daemon, access, in_flight, as_json)
+    with _new_run(spec, settings, output.out) as folder:
+        _run(spec, settings, folder, evaluation, ModelAccess.of(flat(endpoint)), as_json=output.as_json)
 
 
 def _settings_of(operator: str, options: Mapping[str, Any]) -> RunSettings:
@@ -186,6 +147,7 @@ def _settings_of(operator: str, options: Mapping[str, Any]) -> RunSettings:
     return settings
 
 
+@grouped
 def resume(
     folder: Annotated[
         Path,
@@ -196,28 +158,18 @@ def resume(
             help="Folder of the search, such as runs/gelu-best-of-n-seed0.",
         ),
     ],
-    daemon: Daemon = None,
-    connect_timeout: ConnectTimeout = None,
-    in_flight: InFlight = 2,
-    base_url: BaseUrl = None,
-    concurrency: Concurrency = 1,
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    timeout: Timeout = TIMEOUT_S,
-    cassette: Cassette = None,
-    replay: Replay = False,
+    evaluation: EvaluationOptions,
+    endpoint: RecordedEndpoint,
     across_versions: AcrossVersions = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
-    access = ModelAccess.of(locals())
+    access = ModelAccess.of(flat(endpoint))
     settings = read_settings(folder)
     if settings.chip_file is not None:
         recall_chip(settings.chip, Path(settings.chip_file), "run")
-    _run(
-        *(operator_of(settings), settings, folder, daemon, access, in_flight, as_json),
-        across_versions=across_versions,
-    )
+    spec = operator_of(settings)
+    _run(spec, settings, folder, evaluation, access, as_json=as_json, across_versions=across_versions)
 
 
 @contextmanager
@@ -242,11 +194,10 @@ def _run(
     spec: OpSpec,
     settings: RunSettings,
     folder: Path,
-    daemons: Sequence[str] | None,
+    evaluation: EvaluationOptions,
     access: ModelAccess,
-    in_flight: int,
-    as_json: bool,
     *,
+    as_json: bool,
     across_versions: bool = False,
 ) -> None:
     from ascend_gym.report.console import SearchView, print_search
@@ -257,11 +208,11 @@ def _run(
             f"{spec.op_id} has no sources: the offline model writes operators only with --method ascend-craft"
         )
     view = SearchView(console(stderr=as_json), settings.budget, spec)
-    evaluating = _evaluating(daemons, settings.chip, view)
+    evaluating = _evaluating(evaluation.daemon, settings.chip, view)
     outcome = run_in_folder(
         *(evaluating, folder, spec, settings),
         access=access,
-        in_flight=in_flight,
+        in_flight=evaluation.in_flight,
         on_event=view.show,
         across_versions=across_versions,
     )

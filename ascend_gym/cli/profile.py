@@ -25,6 +25,7 @@ from ascend_gym.cli.options import (
 )
 from ascend_gym.core.config import cache_root, usable_cache
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Convention
 from ascend_gym.core.status import rule_of
@@ -91,35 +92,33 @@ class _Outcome:
 class _Subject:
     """What to profile: an operator with its case and sources, or a program."""
 
-    op: str | None
-    op_dir: Path | None
-    kernel_file: Path | None
-    tiling_file: Path | None
-    case: str | None
-    asc: Path | None
-    defines: tuple[str, ...]
-    include_dirs: tuple[Path, ...]
-    arguments: tuple[str, ...]
-    data_dir: Path | None
-    price_only: bool
+    op: _Op = None
+    op_dir: OpDir = None
+    kernel_file: KernelFile = None
+    tiling_file: TilingFile = None
+    case: _CaseId = None
+    asc: _Program = None
+    define: _Define = None
+    include_dir: _IncludeDir = None
+    arg: _Arg = None
+    data: _DataDir = None
+    price_only: _PriceOnly = False
 
 
+@dataclass(frozen=True)
+class _Files:
+    """What to write, and where."""
+
+    trace: _TraceFile = None
+    out: _OutDir = None
+    max_events: _MaxEvents = DEFAULT_MAX_EVENTS
+
+
+@grouped
 def profile(
-    op: _Op = None,
-    op_dir: OpDir = None,
-    kernel_file: KernelFile = None,
-    tiling_file: TilingFile = None,
-    case: _CaseId = None,
-    asc: _Program = None,
-    define: _Define = None,
-    include_dir: _IncludeDir = None,
-    arg: _Arg = None,
-    data: _DataDir = None,
-    price_only: _PriceOnly = False,
+    subject: _Subject,
+    files: _Files,
     chip: Chip = "910B2",
-    trace: _TraceFile = None,
-    out: _OutDir = None,
-    max_events: _MaxEvents = DEFAULT_MAX_EVENTS,
     timeout: _Timeout = 600.0,
     convention: ConventionOption = Convention.L2_COLD,
     as_json: Json = False,
@@ -128,16 +127,13 @@ def profile(
     from npu_daemon.backends.simulator import SimulatorBackend
     from npu_daemon.profiling.profiler import Profiler
 
-    files = (op_dir, kernel_file, tiling_file)
-    words = (tuple(define or ()), tuple(include_dir or ()), tuple(arg or ()))
-    subject = _Subject(op, *files, case, asc, *words, data, price_only)
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
         backend = SimulatorBackend(usable_cache(cache_root()), chip, note)
-        events = max_events if trace is not None else None
+        events = files.max_events if files.trace is not None else None
         profiler = Profiler(backend, chip, Path(folder), events, timeout, convention=convention)
         outcome = _profiled(profiler, subject)
         if outcome.launches:
-            _write_files(outcome.launches, trace, out)
+            _write_files(outcome.launches, files.trace, files.out)
         _show(outcome, as_json)
     raise typer.Exit(_exit_status(outcome))
 
@@ -156,7 +152,7 @@ def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:
         raise MisuseError("expected either an operator or --asc FILE")
     if subject.asc is not None:
         return _profiled_program(profiler, subject.asc, subject)
-    further = (subject.defines, subject.include_dirs, subject.arguments, subject.data_dir, subject.price_only)
+    further = (subject.define, subject.include_dir, subject.arg, subject.data, subject.price_only)
     if any(further):
         raise MisuseError("--define, --include-dir, --arg, --data and --price-only belong to --asc")
     return _profiled_operator(profiler, subject.op or "", subject)
@@ -179,12 +175,12 @@ def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _O
         raise MisuseError("--op-dir, --kernel-file, --tiling-file and --case belong to an operator")
     program = AscProgram(
         source,
-        subject.defines,
-        subject.arguments,
+        tuple(subject.define or ()),
+        tuple(subject.arg or ()),
         subject.price_only,
-        include_dirs=subject.include_dirs,
+        include_dirs=tuple(subject.include_dir or ()),
     )
-    result = profiler.profile_program(program, subject.data_dir)
+    result = profiler.profile_program(program, subject.data)
     if isinstance(result, StoppedProgram):
         return _Outcome((), result, 0, result.stdout, result.stderr)
     if isinstance(result, Failure):

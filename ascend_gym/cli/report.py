@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from ascend_gym.cli.options import methods_beginning, note, operators_beginning
 from ascend_gym.cli.results import STORE_NAME, Store
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
@@ -33,21 +35,21 @@ Export = Annotated[
 ]
 
 
-def report(
+@dataclass(frozen=True)
+class _Choice:
+    """Which runs are shown."""
+
     runs: Annotated[
         list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids or prefixes of ids; by default all.")
-    ] = None,
-    store: Store = RUNS / STORE_NAME,
-    html: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="Output file.")] = Path(
-        "report.html"
-    ),
-    chip: Annotated[str | None, typer.Option(help="Only runs on this chip.")] = None,
+    ] = None
+    store: Store = RUNS / STORE_NAME
+    chip: Annotated[str | None, typer.Option(help="Only runs on this chip.")] = None
     method: Annotated[
         list[str] | None,
         typer.Option(
             help="Only runs of this method or variant; repeatable.", autocompletion=methods_beginning
         ),
-    ] = None,
+    ] = None
     operator: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,7 +58,15 @@ def report(
             help="Only runs on this operator, such as core/gelu; repeatable.",
             autocompletion=operators_beginning,
         ),
-    ] = None,
+    ] = None
+
+
+@grouped
+def report(
+    choice: _Choice,
+    html: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="Output file.")] = Path(
+        "report.html"
+    ),
     reference: Reference = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Search methods on Ascend C operators",
     bank: BankFile = None,
@@ -67,9 +77,10 @@ def report(
     from ascend_gym.report.page.document import results_page, write_exports, write_page
     from ascend_gym.report.page.results import read_results
 
-    with ResultsStore(store) as results:
-        known = [results.run_named(run) for run in runs] if runs else results.runs(chip=chip)
-        chosen = _chosen(known, method or [], operator or [])
+    with ResultsStore(choice.store) as results:
+        named = [results.run_named(run) for run in choice.runs or ()]
+        known = named or results.runs(chip=choice.chip)
+        chosen = _chosen(known, choice.method or [], choice.operator or [])
         page = results_page(read_results(results, chosen, reference), title, _landscape(bank))
     write_page(page, html)
     note(f"{html}: {len(chosen)} runs")

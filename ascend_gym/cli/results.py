@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from ascend_gym.cli.options import Json, console, methods_beginning, note
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
 from ascend_gym.suite.loader import list_operators
@@ -130,6 +132,16 @@ def _tell(merged: Merged, store: Path) -> None:
     note(f"{merged.runs} runs read, {merged.changed} of them news to {store}")
 
 
+@dataclass(frozen=True)
+class _Only:
+    """Which runs are compared."""
+
+    budget: Annotated[int | None, typer.Option(help="Only runs with this budget.")] = None
+    chip: Annotated[str | None, typer.Option(help="Only runs for this chip.")] = None
+    model: Annotated[str | None, typer.Option(help="Only runs with this model.")] = None
+
+
+@grouped
 def compare(
     one: Annotated[
         str,
@@ -145,16 +157,14 @@ def compare(
             metavar="B", help="Method or variant to compare A with.", autocompletion=methods_beginning
         ),
     ],
+    only: _Only,
     store: Store = RUNS / STORE_NAME,
     other_store: Annotated[
         Path | None, typer.Option(metavar="FILE", exists=True, help="Store of B, if different.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(help="Only runs with this budget.")] = None,
     at: Annotated[
         int | None, typer.Option(min=1, help="Compare after this many evaluations; default the budget.")
     ] = None,
-    chip: Annotated[str | None, typer.Option(help="Only runs for this chip.")] = None,
-    model: Annotated[str | None, typer.Option(help="Only runs with this model.")] = None,
     as_json: Json = False,
 ) -> None:
     """Compare two methods operator by operator, with a paired test of significance."""
@@ -164,8 +174,8 @@ def compare(
     from ascend_gym.report.sweep_summary import print_table
 
     with ResultsStore(store) as results, ResultsStore(other_store or store) as others:
-        found = _runs_of(results, one, budget, chip, model)
-        against = _runs_of(others, other, found[0].budget, found[0].chip, model)
+        found = _runs_of(results, one, only.budget, only.chip, only.model)
+        against = _runs_of(others, other, found[0].budget, found[0].chip, only.model)
         document = paired_comparison(
             comparison_runs(results, found), comparison_runs(others, against), at or found[0].budget
         )

@@ -28,6 +28,7 @@ from ascend_gym.cli.options import (
 )
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.core.protocols import Evaluation, Evaluator
 from ascend_gym.core.records import Case, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.env.evaluation import evaluate_all
@@ -59,6 +60,31 @@ Category = Annotated[list[str] | None, typer.Option(help="Only operators of this
 app = typer.Typer(
     rich_markup_mode=None, no_args_is_help=True, help="List, show, check, create and import operators."
 )
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One operator, or those of a suite."""
+
+    op: OptionalOperator = None
+    op_dir: OpDir = None
+    every: Every = False
+    suite: Suite = "core"
+    level: Level = None
+    category: Category = None
+
+    def specs(self) -> list[OpSpec]:
+        """Load them; what a suite leaves out is told.
+
+        Raises:
+            MisuseError: none is chosen, or an operator and others.
+        """
+        if (self.op is None) != (self.every or bool(self.level or self.category)):
+            raise MisuseError("name one operator, or say --all, --level or --category")
+        if self.op is not None:
+            return [load_operator(self.op, op_dir=self.op_dir)]
+        _tell_left_out(self.suite)
+        return list_operators(self.suite, levels=self.level or (), categories=self.category or ())
 
 
 @dataclass(frozen=True)
@@ -300,13 +326,9 @@ def suite_show(op: Operator, op_dir: OpDir = None, as_json: Json = False) -> Non
 
 
 @app.command("audit")
+@grouped
 def suite_audit(
-    op: OptionalOperator = None,
-    op_dir: OpDir = None,
-    every: Every = False,
-    suite: Suite = "core",
-    level: Level = None,
-    category: Category = None,
+    choice: _Choice,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0,
     coverage: Annotated[
         bool, typer.Option(help="Run the baselines, too, and name the source lines that no case reaches.")
@@ -322,7 +344,7 @@ def suite_audit(
 
     terminal = console()
     audited, covered, domains = [], [], []
-    specs = _chosen(op, op_dir, every, suite, level, category)
+    specs = choice.specs()
     for spec in specs:
         for case in (*spec.cases, *spec.hidden_cases):
             complaints = audit_case(spec, case, seed)
@@ -352,13 +374,9 @@ def suite_audit(
 
 
 @app.command("validate")
+@grouped
 def suite_validate(
-    op: OptionalOperator = None,
-    op_dir: OpDir = None,
-    every: Every = False,
-    suite: Suite = "core",
-    level: Level = None,
-    category: Category = None,
+    choice: _Choice,
     daemon: Daemon = None,
     chip: Chip = "910B2",
 ) -> None:
@@ -366,7 +384,7 @@ def suite_validate(
     from ascend_gym.report.console import print_check
 
     terminal = console()
-    specs = _chosen(op, op_dir, every, suite, level, category)
+    specs = choice.specs()
     failed = set()
     with opened_evaluator(daemon, chip) as evaluator:
         for check in validations(evaluator, specs, MeasureProtocol(chip=chip)):
@@ -374,23 +392,6 @@ def suite_validate(
             failed |= {check.spec.op_id} if check.complaints else set()
     if failed:
         raise OperatorFormatError(f"{', '.join(sorted(failed))} did not pass every check")
-
-
-def _chosen(
-    op: str | None,
-    op_dir: Path | None,
-    every: bool,
-    suite: str,
-    level: list[int] | None,
-    category: list[str] | None,
-) -> list[OpSpec]:
-    """Return the named operator, or those of a suite."""
-    if (op is None) != (every or bool(level or category)):
-        raise MisuseError("name one operator, or say --all, --level or --category")
-    if op is not None:
-        return [load_operator(op, op_dir=op_dir)]
-    _tell_left_out(suite)
-    return list_operators(suite, levels=level or (), categories=category or ())
 
 
 def _tell_left_out(suite: str) -> None:

@@ -35,20 +35,13 @@ from ascend_gym.cli.options import (
 )
 from ascend_gym.cli.results import STORE_NAME
 from ascend_gym.cli.search_options import (
-    BaseUrl,
     Concurrency,
-    DeviceSeconds,
+    EndpointOptions,
     InFlight,
     OfflineModel,
-    PriceOption,
-    ReasoningEffort,
-    RequestsPerMinute,
+    RunLimits,
+    Sampling,
     StopAfter,
-    Temperature,
-    Timeout,
-    Tokens,
-    TokensPerMinute,
-    Usd,
 )
 from ascend_gym.cli.sweep_hosts import NO_RAY, Hosts, opened_hosts
 from ascend_gym.cli.sweep_plan import (
@@ -61,10 +54,10 @@ from ascend_gym.cli.sweep_plan import (
 )
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.interrupts import interrupts_held_back
+from ascend_gym.core.option_groups import flat, grouped
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.llm.metering import Price
-from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.search.search_rules import Duplicates
 from ascend_gym.sweep.jobs import RunEnd, RunEnding, SweepJob, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
@@ -98,198 +91,215 @@ _CHILD_OPTIONS = (
     "timeout",
 )
 
-PlanFile = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="[SWEEP.toml]",
-        exists=True,
-        dir_okay=False,
-        help="Plan of the sweep; options override what it says.",
-    ),
-]
-Ops = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--op",
-        "--operator",
-        rich_help_panel=RUN,
-        help="Suite, operator or pattern; repeatable.",
-        autocompletion=operators_beginning,
-    ),
-]
-OpDirs = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--op-dir",
-        exists=True,
-        file_okay=False,
-        rich_help_panel=RUN,
-        help="Folder of an operator of yours; repeatable.",
-    ),
-]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        rich_help_panel=RUN,
-        help="Method, or a variant such as METHOD:no-PART; repeatable.",
-        autocompletion=methods_beginning,
-    ),
-]
-Seeds = Annotated[
-    list[int] | None, typer.Option("--seed", rich_help_panel=RUN, help="Seed of runs; repeatable.")
-]
-Budgets = Annotated[
-    list[int] | None,
-    typer.Option("--budget", min=1, rich_help_panel=LIMITS, help="Evaluations of a run; repeatable."),
-]
-Chips = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--chip",
-        "--chip-file",
-        metavar="CHIP",
-        rich_help_panel=EVALUATION,
-        help="Chip, or FILE.toml of one; repeatable.",
-        callback=lambda chips: chips and [named_chip(chip) for chip in chips],
-        autocompletion=chips_beginning,
-    ),
-]
-Model = Annotated[
-    str | None, typer.Option(rich_help_panel=MODEL, help="'offline', or a model at the endpoint.")
-]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(min=1, rich_help_panel=MODEL, help="Maximum length of an answer, including reasoning."),
-]
-KnownCost = Annotated[
-    Duplicates | None, typer.Option(rich_help_panel=RUN, help="Cost of proposing a candidate again.")
-]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")]
-RayAddress = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel=EVALUATION, help="none (local processes), local, auto, HOST:PORT or ray://HOST:PORT."
-    ),
-]
-Daemons = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--daemon",
-        metavar="ADDR[=RUNS]",
-        rich_help_panel=EVALUATION,
-        help="Daemon, and its maximum simultaneous runs; repeatable.",
-    ),
-]
-LocalDaemons = Annotated[
-    int, typer.Option(min=0, rich_help_panel=EVALUATION, help="Private daemons to start on this host.")
-]
-Workers = Annotated[
-    int, typer.Option(min=0, rich_help_panel=EVALUATION, help="Workers per private daemon; 0 lets it choose.")
-]
-RunsPerDaemon = Annotated[
-    int, typer.Option(min=1, rich_help_panel=EVALUATION, help="Maximum simultaneous runs per daemon.")
-]
-EstimateFrom = Annotated[
-    Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
-]
-Loggers = Annotated[
-    list[LoggerName] | None,
-    typer.Option("--logger", help="Experiment logger, writing into --out; repeatable."),
-]
-SweepTokens = Annotated[
-    int | None,
-    typer.Option(
-        min=0, rich_help_panel=LIMITS, help="Limit of tokens that models read and write in all runs together."
-    ),
-]
-SweepUsd = Annotated[
-    float | None,
-    typer.Option(
-        min=0, rich_help_panel=LIMITS, help="Limit of the models' cost in all runs together, in US dollars."
-    ),
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Resume the sweep in --out.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the number of runs and evaluations; execute nothing.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What is run; over what the file of a plan says."""
+
+    plan_file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SWEEP.toml]",
+            exists=True,
+            dir_okay=False,
+            help="Plan of the sweep; options override what it says.",
+        ),
+    ] = None
+    op: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--op",
+            "--operator",
+            rich_help_panel=RUN,
+            help="Suite, operator or pattern; repeatable.",
+            autocompletion=operators_beginning,
+        ),
+    ] = None
+    op_dir: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--op-dir",
+            exists=True,
+            file_okay=False,
+            rich_help_panel=RUN,
+            help="Folder of an operator of yours; repeatable.",
+        ),
+    ] = None
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            rich_help_panel=RUN,
+            help="Method, or a variant such as METHOD:no-PART; repeatable.",
+            autocompletion=methods_beginning,
+        ),
+    ] = None
+    seed: Annotated[
+        list[int] | None, typer.Option("--seed", rich_help_panel=RUN, help="Seed of runs; repeatable.")
+    ] = None
+    budget: Annotated[
+        list[int] | None,
+        typer.Option("--budget", min=1, rich_help_panel=LIMITS, help="Evaluations of a run; repeatable."),
+    ] = None
+    chip: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--chip",
+            "--chip-file",
+            metavar="CHIP",
+            rich_help_panel=EVALUATION,
+            help="Chip, or FILE.toml of one; repeatable.",
+            callback=lambda chips: chips and [named_chip(chip) for chip in chips],
+            autocompletion=chips_beginning,
+        ),
+    ] = None
+    duplicates: Annotated[
+        Duplicates | None, typer.Option(rich_help_panel=RUN, help="Cost of proposing a candidate again.")
+    ] = None
+    stop_after: StopAfter = None
 
 
+@dataclass(frozen=True)
+class ModelNames:
+    """Models of all runs."""
+
+    model: Annotated[
+        str | None, typer.Option(rich_help_panel=MODEL, help="'offline', or a model at the endpoint.")
+    ] = None
+    offline_model: OfflineModel = None
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, rich_help_panel=MODEL, help="Maximum length of an answer, including reasoning."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class SharedLimits:
+    """Limits of all runs together."""
+
+    sweep_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            rich_help_panel=LIMITS,
+            help="Limit of tokens that models read and write in all runs together.",
+        ),
+    ] = None
+    sweep_usd: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            rich_help_panel=LIMITS,
+            help="Limit of the models' cost in all runs together, in US dollars.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class HostOptions:
+    """Where runs execute, and how many at a time."""
+
+    ray_address: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=EVALUATION,
+            help="none (local processes), local, auto, HOST:PORT or ray://HOST:PORT.",
+        ),
+    ] = NO_RAY
+    daemon: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--daemon",
+            metavar="ADDR[=RUNS]",
+            rich_help_panel=EVALUATION,
+            help="Daemon, and its maximum simultaneous runs; repeatable.",
+        ),
+    ] = None
+    connect_timeout: ConnectTimeout = None
+    local_daemons: Annotated[
+        int, typer.Option(min=0, rich_help_panel=EVALUATION, help="Private daemons to start on this host.")
+    ] = 0
+    workers: Annotated[
+        int,
+        typer.Option(min=0, rich_help_panel=EVALUATION, help="Workers per private daemon; 0 lets it choose."),
+    ] = 0
+    runs_per_daemon: Annotated[
+        int, typer.Option(min=1, rich_help_panel=EVALUATION, help="Maximum simultaneous runs per daemon.")
+    ] = 2
+    in_flight: InFlight = 2
+    concurrency: Concurrency = 1
+
+
+@dataclass(frozen=True)
+class Course:
+    """Whether and how the sweep runs, and what it leaves."""
+
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")] = RUNS / "sweep"
+    estimate_from: Annotated[
+        Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
+    ] = None
+    logger: Annotated[
+        list[LoggerName] | None,
+        typer.Option("--logger", help="Experiment logger, writing into --out; repeatable."),
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the sweep in --out.")] = False
+    across_versions: AcrossVersions = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the number of runs and evaluations; execute nothing.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False
+    as_json: Json = False
+
+
+@grouped
 def sweep(
-    plan_file: PlanFile = None,
-    op: Ops = None,
-    op_dir: OpDirs = None,
-    method: Methods = None,
-    seed: Seeds = None,
-    budget: Budgets = None,
-    chip: Chips = None,
-    model: Model = None,
-    offline_model: OfflineModel = None,
-    temperature: Temperature = None,
-    reasoning_effort: ReasoningEffort = None,
-    max_tokens: MaxTokens = None,
-    tokens: Tokens = None,
-    usd: Usd = None,
-    price: PriceOption = None,
-    device_seconds: DeviceSeconds = None,
-    sweep_tokens: SweepTokens = None,
-    sweep_usd: SweepUsd = None,
-    stop_after: StopAfter = None,
-    duplicates: KnownCost = None,
-    out: Out = RUNS / "sweep",
-    ray_address: RayAddress = NO_RAY,
-    daemon: Daemons = None,
-    connect_timeout: ConnectTimeout = None,
-    local_daemons: LocalDaemons = 0,
-    workers: Workers = 0,
-    runs_per_daemon: RunsPerDaemon = 2,
-    in_flight: InFlight = 2,
-    base_url: BaseUrl = None,
-    concurrency: Concurrency = 1,
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    timeout: Timeout = TIMEOUT_S,
-    estimate_from: EstimateFrom = None,
-    logger: Loggers = None,
-    resume: Resume = False,
-    across_versions: AcrossVersions = False,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    plan: PlanOptions,
+    models: ModelNames,
+    sampling: Sampling,
+    limits: RunLimits,
+    together: SharedLimits,
+    host: HostOptions,
+    endpoint: EndpointOptions,
+    course: Course,
 ) -> None:
     """Run every method on every operator with every seed, with equal budgets, and compare."""
-    options = locals()
-    plan = _given_plan(plan_file, options)
-    hosts = Hosts(ray_address, tuple(daemon or ()), local_daemons, workers, runs_per_daemon)
-    if sweep_usd is not None and (plan or kept_plan(out, None, resume=True)).limits.price is None:
+    given = _given_plan(plan.plan_file, flat(plan, models, sampling, limits))
+    hosts = Hosts(
+        host.ray_address, tuple(host.daemon or ()), host.local_daemons, host.workers, host.runs_per_daemon
+    )
+    known = given or kept_plan(course.out, None, resume=True)
+    if together.sweep_usd is not None and known.limits.price is None:
         raise MisuseError("--sweep-usd needs the price of the model: give --price IN,OUT")
-    if dry_run:
-        _print_estimate(plan or kept_plan(out, None, resume=True), hosts, in_flight, estimate_from, as_json)
+    if course.dry_run:
+        _print_estimate(known, hosts, host.in_flight, course.estimate_from, course.as_json)
         return
-    job = _SweepRun(out, kept_plan(out, plan, resume=resume), quiet, as_json, tuple(logger or ()))
-    job.make(hosts, _child_arguments(options), ModelAccess.of(_access_of(options)))
+    job = _SweepRun(
+        course.out,
+        kept_plan(course.out, given, resume=course.resume),
+        course.quiet,
+        course.as_json,
+        tuple(course.logger or ()),
+    )
+    of_runs = {name: flat(host, endpoint)[name] for name in _CHILD_OPTIONS}
+    account = _account_of(course.out, together)
+    arguments = _child_arguments({**of_runs, **account}, across_versions=course.across_versions)
+    job.make(hosts, arguments, ModelAccess.of({**of_runs, **account, "shared_rates": True}))
 
 
-def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
+def _child_arguments(options: Mapping[str, Any], *, across_versions: bool) -> tuple[str, ...]:
     """Return the arguments of the processes that execute runs."""
-    given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
-    given |= {name: value for name, value in _account_of(options).items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    words += ["--across-versions"] if options["across_versions"] else []
+    words += ["--across-versions"] if across_versions else []
     return (*words, "--shared-rates", "--command", json.dumps(sys.argv))
 
 
-def _account_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def _account_of(out: Path, together: SharedLimits) -> dict[str, Any]:
     """Return what all runs may spend together, and the file in which they keep what they have spent."""
-    limits = {name: options[name] for name in ("sweep_tokens", "sweep_usd")}
+    limits = flat(together)
     if all(limit is None for limit in limits.values()):
         return {}
-    return {"sweep_account": (options["out"] / ACCOUNT_NAME).resolve(), **limits}
-
-
-def _access_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {**{name: options[name] for name in _CHILD_OPTIONS}, **_account_of(options), "shared_rates": True}
+    return {"sweep_account": (out / ACCOUNT_NAME).resolve(), **limits}
 
 
 def _given_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.chips import require_chip
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.option_groups import grouped
 from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.loader import list_operators, load_operator
 from baselines.ppo_checkpoints import Progress, last_checkpoint, require_one_iteration
@@ -57,22 +59,44 @@ class TrainingSettings(BaseModel):
     runners: int = Field(default=0, ge=0)
 
 
-def train(
-    suite: Annotated[str, typer.Option(help="Suite to train on, unless --operators names them.")] = "core",
-    operators: Annotated[str | None, typer.Option(metavar="A,B,C", help="Operators to train on.")] = None,
+@dataclass(frozen=True)
+class _Training:
+    """What is trained."""
+
+    suite: Annotated[str, typer.Option(help="Suite to train on, unless --operators names them.")] = "core"
+    operators: Annotated[str | None, typer.Option(metavar="A,B,C", help="Operators to train on.")] = None
     op_dir: Annotated[
         list[Path] | None, typer.Option(exists=True, file_okay=False, help="Folder of a further operator.")
-    ] = None,
-    evaluations: Evaluations = 4000,
-    family: Annotated[ActionsOfPpo, typer.Option(help="Action family.")] = ActionsOfPpo.RULES,
-    budget: Annotated[int, typer.Option(min=1, help="Evaluations per episode.")] = 20,
+    ] = None
+    family: Annotated[ActionsOfPpo, typer.Option(help="Action family.")] = ActionsOfPpo.RULES
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations per episode.")] = 20
     cases: Annotated[
         int | None, typer.Option(min=1, help="Evaluate on this many cases, the smallest first; default all.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
-    chip: Chip = "910B2",
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0
+    chip: Chip = "910B2"
+    runners: Annotated[int, typer.Option(min=0, help="Processes that play episodes; 0: this one.")] = 0
+
+    def settings(self) -> TrainingSettings:
+        """Return the settings of a training with operators by name."""
+        named = self.operators.split(",") if self.operators else []
+        return TrainingSettings(
+            operators=tuple(named or ([] if self.op_dir else _names_of(self.suite))),
+            op_dirs=tuple(str(folder.resolve()) for folder in self.op_dir or ()),
+            family=self.family,
+            budget=self.budget,
+            cases=self.cases,
+            chip=self.chip,
+            seed=self.seed,
+            runners=self.runners,
+        )
+
+
+@grouped
+def train(
+    training: _Training,
+    evaluations: Evaluations = 4000,
     daemon: Daemon = None,
-    runners: Annotated[int, typer.Option(min=0, help="Processes that play episodes; 0: this one.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="New folder for checkpoints and events; default below runs/.")
     ] = None,
@@ -88,20 +112,10 @@ def train(
             raise MisuseError("--out is for a new training, --resume continues one: give only one of them")
         _run(_read_settings(resume), resume, evaluations, daemon)
         return
-    names = operators.split(",") if operators else [] if op_dir else _names_of(suite)
-    settings = TrainingSettings(
-        operators=tuple(names),
-        op_dirs=tuple(str(folder.resolve()) for folder in op_dir or ()),
-        family=family,
-        budget=budget,
-        cases=cases,
-        chip=chip,
-        seed=seed,
-        runners=runners,
-    )
+    settings = training.settings()
     _loaded(settings)  # before a folder is made
-    require_one_iteration(evaluations, runners, budget)
-    folder = new_run_folder(out, f"ppo-{family.value}-seed{seed}")
+    require_one_iteration(evaluations, settings.runners, settings.budget)
+    folder = new_run_folder(out, f"ppo-{settings.family.value}-seed{settings.seed}")
     write_whole(folder / SETTINGS_NAME, f"{settings.model_dump_json(indent=2)}\n".encode())
     _run(settings, folder, evaluations, daemon)
 

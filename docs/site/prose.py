@@ -1,4 +1,4 @@
-"""Checks words, sentences and links of the documentation: ``python docs/site/prose.py``.
+"""Counts words and sentences of the documentation: ``python docs/site/prose.py``.
 
 Prints the words of each page and the mean length of its sentences; exits with 1 where a limit is exceeded.
 Words are those of ``wc -w``, without tables that a command makes from data (``<!-- table NAME -->``).

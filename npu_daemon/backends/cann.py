@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import platform
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from ascend_gym.core.records import (
 from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array, loaded_array
+from npu_daemon.backends.run_folder import run_in_folder
 from npu_daemon.cache_folder import CANN_FOLDER
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
 from npu_daemon.cann.boundary import Boundary, unread
@@ -263,15 +263,12 @@ class CannBackend:
         baseline = prepare_call(build.baseline, arguments, inputs) if build.baseline else None
         if isinstance(baseline, Failure):
             raise InfrastructureError(f"the baseline's interface: {baseline.diagnostics[0].message}")
-        folder = Path(tempfile.mkdtemp(prefix="ascend-gym-npu-"))
-        outcome: RunOutput | Failure | None = None
-        try:
-            run = _Run(build.spec, folder, call, baseline, rerun, build.warnings)
-            outcome = self._run_in(run, case, protocol)
-        finally:
-            if not isinstance(outcome, RunOutput):
-                remove_tree(folder)
-        return outcome
+        return run_in_folder(
+            "ascend-gym-npu-",
+            lambda folder: self._run_in(
+                _Run(build.spec, folder, call, baseline, rerun, build.warnings), case, protocol
+            ),
+        )
 
     def _run_in(self, run: _Run, case: Case, protocol: MeasureProtocol) -> RunOutput | Failure:
         with self._device() as device:

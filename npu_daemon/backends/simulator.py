@@ -6,7 +6,6 @@ import platform
 import re
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from ascend_gym.core.records import (
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
+from npu_daemon.backends.run_folder import run_in_folder
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
 from npu_daemon.processors import WhenIdle
@@ -245,14 +245,10 @@ class SimulatorBackend:
             protocol: limits.
             rerun: number of the rerun; see ``Backend.run``.
         """
-        work_dir = Path(tempfile.mkdtemp(prefix="ascend-gym-run-"))
-        outcome = None
-        try:
-            outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, rerun)
-        finally:
-            if not isinstance(outcome, RunOutput):
-                remove_tree(work_dir)
-        return outcome
+        return run_in_folder(
+            "ascend-gym-run-",
+            lambda work_dir: self._run_in(work_dir, built.handle, case, inputs, protocol, rerun),
+        )
 
     def _run_in(
         self,

@@ -35,6 +35,7 @@ from npu_daemon.cache_folder import BuildStore
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.instance import Instance, options_read
 from npu_daemon.cann.toolkit import Toolkit
+from npu_daemon.own_programs import NOT_STARTED
 from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.compiler_errors import parse_compiler_errors
@@ -57,9 +58,6 @@ _MSOPGEN_TYPES = {
 _BUILD_MEMORY_BYTES = 1 << 40  # of address space: the compiler's drivers reserve much more than they use
 _BUILD_FILE_BYTES = 1 << 30
 _BUILD_PROCESSES = 512
-_NOT_STARTED = re.compile(
-    r"Error 12[67]\b|command not found|cannot execute|error while loading shared libraries"
-)
 _SHOWN_WORDS = 60
 _OPTIONS = "options"
 _PROBE = [
@@ -398,7 +396,7 @@ def _build_failure(outcome: ProcessOutcome, candidate: Candidate, limit_s: float
     sides = ((candidate.host, Phase.BUILD_TILING), (candidate.kernel, Phase.BUILD_KERNEL))
     found = [each for sources, phase in sides for each in parse_compiler_errors(text, sources, phase)]
     located = [each for each in found if each.file]
-    if not located and _NOT_STARTED.search(text):
+    if not located and NOT_STARTED.search(text):
         raise InfrastructureError(f"the toolkit's build lacks one of its programs: {_ending(outcome)}")
     if not located:
         message = f"the build failed: {_ending(outcome)}"

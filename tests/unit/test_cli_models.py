@@ -64,7 +64,7 @@ def test_embeddings_are_replayed_from_the_cassette(settings, tmp_path):
 def test_rates_of_the_command_line_are_limits_of_the_calls(tmp_path, monkeypatch):
     limits = []
 
-    def kept(spec, settings, folder, daemon, access, *_):
+    def kept(spec, settings, folder, evaluation, access, **_):
         limits.append(access.limits)
 
     monkeypatch.setattr(optimize, "_run", kept)

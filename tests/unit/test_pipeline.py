@@ -15,7 +15,7 @@ from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
-from npu_daemon import case_runner, processors
+from npu_daemon import case_runner, processors, second_look
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.in_process import InProcessEvaluator
 from npu_daemon.pipeline import evaluate
@@ -79,6 +79,7 @@ def test_a_device_is_held_for_runs_and_for_timing_on_it(
     granted: int,
 ) -> None:
     monkeypatch.setattr(processors, "none_waits", lambda: False)  # or else two runs may share the device
+    monkeypatch.setattr(second_look, "PICKED_SHARE", 0)
     held = []
 
     @contextmanager

@@ -186,7 +186,7 @@ def test_a_champion_is_run_on_own_values_of_what_was_published(
 
 
 @pytest.mark.parametrize(("share", "looks"), [(0.0, 0), (1.0, 4)])
-def test_chance_picks_ordinary_candidates_for_the_same(
+def test_a_share_of_ordinary_candidates_is_picked_for_the_same(
     spec: OpSpec,
     backend: FakeBackend,
     published: None,
@@ -198,6 +198,12 @@ def test_chance_picks_ordinary_candidates_for_the_same(
     assert run(spec, backend, best_us=1.0).status is Status.OK
     closer = [("small", 0), ("small~domain", 3), ("large", 0), ("large~domain", 3)]
     assert backend.reruns == [*ONCE, *closer[:looks]]
+
+
+def test_the_same_are_picked_on_every_host(spec: OpSpec) -> None:
+    shares = [second_look._share(make_request(spec, f"number: {number}")) for number in range(400)]
+    assert shares == [second_look._share(make_request(spec, f"number: {number}")) for number in range(400)]
+    assert 30 <= sum(share < 1 / 8 for share in shares) <= 70
 
 
 @pytest.mark.parametrize("best_us", [1.0, 1000.0])

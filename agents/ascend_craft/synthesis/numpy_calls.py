@@ -1,5 +1,8 @@
 """What calls of numpy come to in the graph: functions, reductions, scans, reshapes, windows."""
 
+# Methods np_NAME do what numpy.NAME does.
+# ruff: noqa: D102
+
 from __future__ import annotations
 
 import ast
@@ -10,8 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed, product_of
+from agents.ascend_craft.synthesis.arithmetic import Arithmetic
+from agents.ascend_craft.synthesis.graph import (
+    Dim,
+    Graph,
+    Node,
+    NotCoveredError,
+    Number,
+    computed,
+    product_of,
+)
 from agents.ascend_craft.synthesis.ranking import Ranking
+from agents.ascend_craft.synthesis.rearranging import Rearranging
+from agents.ascend_craft.synthesis.slicing import TensorParts
 from agents.ascend_craft.synthesis.windows import Windows, padded, pooled, viewed
 
 _UNARY = {
@@ -117,14 +131,27 @@ class SplitNeededError(Exception):
         self.axis, self.outer, self.outer_size = axis, outer, outer_size
 
 
-class NumpyCalls(Ranking):
-    """Makes nodes of calls; arguments and results are nodes, numbers, windows and tuples of these."""
+class NumpyCalls:
+    """Makes nodes of calls; arguments and results are nodes, numbers, windows and tuples of these.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._outputs: dict[str, tuple[Dim, ...]] = {}
+    Args:
+        graph: where the nodes are.
+        outputs: dimensions of the outputs by name.
+    """
 
-    def _function(self, name: str, given: list[Any], keywords: dict[str, Any]) -> Any:
+    def __init__(self, graph: Graph, outputs: Mapping[str, tuple[Dim, ...]]) -> None:
+        self.graph, self._outputs = graph, outputs
+        self.parts = TensorParts(graph)
+        self.arithmetic = Arithmetic(self.parts)
+        self.rearranging = Rearranging(self.arithmetic)
+        self.ranking = Ranking(self.rearranging)
+
+    def function(self, name: str, given: list[Any], keywords: dict[str, Any]) -> Any:
+        """Return what a function of numpy comes to.
+
+        Raises:
+            NotCoveredError: it is not covered, or not with these arguments.
+        """
         if name == "vectorize" and isinstance(given[0], Function):
             return given[0]
         if name in _SAME and "dtype" in keywords:
@@ -144,9 +171,10 @@ class NumpyCalls(Ranking):
             return partial(self._of_one, _UNARY[name])
         if name in _BINARY or name in _COMPARING:
             return partial(self._of_two, _BINARY.get(name) or _COMPARING[name])
-        handler: Callable[..., Any] | None = getattr(self, f"_np_{name}", None)
-        if handler is not None:
-            return handler
+        for owner in (self, self.ranking, self.rearranging, self.arithmetic):
+            handler: Callable[..., Any] | None = getattr(owner, f"np_{name}", None)
+            if handler is not None:
+                return handler
         if name in _REDUCTIONS:
             return partial(self._reduced, _REDUCTIONS[name])
         raise NotCoveredError(f"the function {name}")
@@ -160,29 +188,22 @@ class NumpyCalls(Ranking):
         if not isinstance(source, Node) or not name.startswith(("bool", "int", "uint")):
             return value
         if name.startswith("bool"):
-            return self._truth(value)
-        known = id(value) in self._chosen or id(value) in self._progressions
-        return value if known or source.op in ("input", "iota") else self._np_trunc(value)
+            return self.arithmetic.truth(value)
+        known = id(value) in self.ranking.chosen or id(value) in self.parts.progressions
+        return value if known or source.op in ("input", "iota") else self.arithmetic.np_trunc(value)
 
     def _of_one(self, op: str, value: Any, /) -> Any:
-        return self._apply(op, value)
+        return self.arithmetic.apply(op, value)
 
     def _of_two(self, op: str, left: Any, right: Any, /) -> Any:
-        return self._apply(op, left, right)
+        return self.arithmetic.apply(op, left, right)
 
     def _reduced(self, kind: str, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
             whole = self._pooled(kind, value, axis)
             if whole is not None:
                 return whole
-        node = self._counting(self._node(value))
-        places = self._axes(node, axis)
-        gone = tuple(name for place in places for name in node.dims[place])
-        kept = tuple(() if k in places else dim for k, dim in enumerate(node.dims))
-        shape = kept if keepdims else tuple(dim for k, dim in enumerate(kept) if k not in places)
-        if not gone:
-            return self._graph.node("as", (node,), shape)
-        return self._graph.node("reduce", (node,), shape, (kind, gone))
+        return self.arithmetic.reduction(kind, value, axis, keepdims)
 
     def _pooled(self, kind: str, value: Windows, axis: Any) -> Node | None:
         """Return windows of a whole input reduced, which have a program of their own; ``None`` for others."""
@@ -190,69 +211,78 @@ class NumpyCalls(Ranking):
         while source.op == "as":
             (source,) = source.args
         try:
-            found = pooled(self._graph, kind, value, axis, next(iter(self._outputs.values())))
+            found = pooled(self.graph, kind, value, axis, next(iter(self._outputs.values())))
         except NotCoveredError:
             return None
         return found if source.op == "input" and len(self._outputs) == 1 else None
 
-    def _np_mean(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    def np_mean(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
             whole = self._pooled("mean", value, axis)
             if whole is not None:
                 return whole
         total = self._reduced("sum", value, axis, keepdims)
-        node = self._node(value)
-        count = product_of([self._graph.extent(node.dims[place]) for place in self._axes(node, axis)])
-        return self._apply("mul", total, computed("div", Number.of(1.0), count))
+        node = self.arithmetic.node(value)
+        count = product_of(
+            [self.graph.extent(node.dims[place]) for place in self.arithmetic.axes(node, axis)]
+        )
+        return self.arithmetic.apply("mul", total, computed("div", Number.of(1.0), count))
 
-    def _np_var(self, value: Any, axis: Any = None, keepdims: Any = False, ddof: Any = None) -> Any:
-        off = self._apply("sub", value, self._np_mean(value, axis, True))
-        square = self._apply("mul", off, off)
+    def np_var(self, value: Any, axis: Any = None, keepdims: Any = False, ddof: Any = None) -> Any:
+        off = self.arithmetic.apply("sub", value, self.np_mean(value, axis, True))
+        square = self.arithmetic.apply("mul", off, off)
         if ddof is None:
-            return self._np_mean(square, axis, keepdims)
-        node = self._node(value)
-        count = product_of([self._graph.extent(node.dims[place]) for place in self._axes(node, axis)])
+            return self.np_mean(square, axis, keepdims)
+        node = self.arithmetic.node(value)
+        count = product_of(
+            [self.graph.extent(node.dims[place]) for place in self.arithmetic.axes(node, axis)]
+        )
         share = computed("div", Number.of(1.0), computed("sub", count, ddof))
-        return self._apply("mul", self._reduced("sum", square, axis, keepdims), share)
+        return self.arithmetic.apply("mul", self._reduced("sum", square, axis, keepdims), share)
 
-    def _np_std(self, value: Any, axis: Any = None, keepdims: Any = False, ddof: Any = None) -> Any:
-        return self._apply("sqrt", self._np_var(value, axis, keepdims, ddof))
+    def np_std(self, value: Any, axis: Any = None, keepdims: Any = False, ddof: Any = None) -> Any:
+        return self.arithmetic.apply("sqrt", self.np_var(value, axis, keepdims, ddof))
 
-    def _np_ptp(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return self._apply("sub", *(self._reduced(kind, value, axis, keepdims) for kind in ("max", "min")))
+    def np_ptp(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self.arithmetic.apply(
+            "sub", *(self._reduced(kind, value, axis, keepdims) for kind in ("max", "min"))
+        )
 
-    def _np_any(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return self._reduced("max", self._truth(value), axis, keepdims)
+    def np_any(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._reduced("max", self.arithmetic.truth(value), axis, keepdims)
 
-    def _np_all(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return self._reduced("min", self._truth(value), axis, keepdims)
+    def np_all(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._reduced("min", self.arithmetic.truth(value), axis, keepdims)
 
-    def _np_count_nonzero(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return self._reduced("sum", self._truth(value), axis, keepdims)
+    def np_count_nonzero(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._reduced("sum", self.arithmetic.truth(value), axis, keepdims)
 
-    def _np_tensordot(self, left: Any, right: Any, axes: Any = None) -> Any:
+    def np_tensordot(self, left: Any, right: Any, axes: Any = None) -> Any:
         raise NotCoveredError("tensordot: einsum and @ are covered")
 
-    def _np_norm(self, value: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    def np_norm(self, value: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
         if ord is not None and ord.value not in (1, 2):
             raise NotCoveredError("norms other than 1 and 2")
         if ord is not None and ord.value == 1:
-            return self._reduced("sum", self._apply("abs", value), axis, keepdims)
-        return self._apply("sqrt", self._reduced("sum", self._apply("mul", value, value), axis, keepdims))
+            return self._reduced("sum", self.arithmetic.apply("abs", value), axis, keepdims)
+        return self.arithmetic.apply(
+            "sqrt", self._reduced("sum", self.arithmetic.apply("mul", value, value), axis, keepdims)
+        )
 
-    def _np_cumsum(self, value: Any, axis: Any = None, **rest: Any) -> Any:
+    def np_cumsum(self, value: Any, axis: Any = None, **rest: Any) -> Any:
         return self._scanned("sum", value, axis)
 
-    def _np_cumprod(self, value: Any, axis: Any = None, **rest: Any) -> Any:
+    def np_cumprod(self, value: Any, axis: Any = None, **rest: Any) -> Any:
         return self._scanned("prod", value, axis)
 
-    def _accumulated(self, name: str, value: Any, axis: Any = None, **rest: Any) -> Any:
+    def accumulated(self, name: str, value: Any, axis: Any = None, **rest: Any) -> Any:
+        """Return what ``numpy.NAME.accumulate`` comes to."""
         kinds = {"maximum": "max", "minimum": "min", "add": "sum", "multiply": "prod"}
         if name not in kinds or rest:
             raise NotCoveredError(f"{name}.accumulate, or other arguments of it than the axis")
         return self._scanned(kinds[name], value, Number.of(0) if axis is None else axis)
 
-    def _np_einsum(self, formula: Any, *operands: Any, **rest: Any) -> Any:
+    def np_einsum(self, formula: Any, *operands: Any, **rest: Any) -> Any:
         given, arrow, wanted = formula.replace(" ", "").partition("->")
         parts = given.split(",")
         letters = sorted({letter for part in parts for letter in part}, key=given.replace(",", "").index)
@@ -260,32 +290,32 @@ class NumpyCalls(Ranking):
             raise NotCoveredError(f"einsum {formula!r}")
         product: Any = None
         for part, operand in zip(parts, operands, strict=True):
-            node = self._node(operand)
+            node = self.arithmetic.node(operand)
             if len(set(part)) != len(part):
                 raise NotCoveredError(f"einsum {formula!r}, which takes a diagonal")
             dims = [node.dims[part.index(letter)] if letter in part else () for letter in letters]
-            spread = self._graph.node("as", (node,), dims)
-            product = spread if product is None else self._apply("mul", product, spread)
+            spread = self.graph.node("as", (node,), dims)
+            product = spread if product is None else self.arithmetic.apply("mul", product, spread)
         gone = tuple(Number.of(k) for k, letter in enumerate(letters) if letter not in wanted)
         found = self._reduced("sum", product, gone) if gone else product
         left = [letter for letter in letters if letter in wanted]
-        return self._graph.node("as", (found,), [found.dims[left.index(letter)] for letter in wanted])
+        return self.graph.node("as", (found,), [found.dims[left.index(letter)] for letter in wanted])
 
     def _scanned(self, kind: str, value: Any, axis: Any) -> Any:
-        node = self._node(value)
-        (place,) = self._axes(node, axis)
+        node = self.arithmetic.node(value)
+        (place,) = self.arithmetic.axes(node, axis)
         if len(node.dims[place]) != 1:
             raise NotCoveredError("scans over joined axes")
         if node.op == "flip" and node.extra == place:
-            inner = self._graph.node("scan", node.args, node.dims, (kind, node.dims[place][0], True))
-            return self._graph.node("flip", (inner,), node.dims, place)
-        return self._graph.node("scan", (node,), node.dims, (kind, node.dims[place][0], False))
+            inner = self.graph.node("scan", node.args, node.dims, (kind, node.dims[place][0], True))
+            return self.graph.node("flip", (inner,), node.dims, place)
+        return self.graph.node("scan", (node,), node.dims, (kind, node.dims[place][0], False))
 
-    def _np_reshape(self, value: Any, *shape: Any) -> Any:
-        node = self._node(value)
+    def np_reshape(self, value: Any, *shape: Any) -> Any:
+        node = self.arithmetic.node(value)
         extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         axes = list(node.axes)
-        sizes = [self._graph.axis_size[axis] for axis in axes]
+        sizes = [self.graph.axis_size[axis] for axis in axes]
         wanted = [int(each.value) for each in extents]
         if -1 in wanted:
             known = math.prod(each for each in wanted if each != -1)
@@ -300,17 +330,17 @@ class NumpyCalls(Ranking):
                 rest //= sizes.pop(0)
                 dim.append(axes.pop(0))
             dims.append(tuple(dim))
-        return self._graph.node("as", (node,), dims)
+        return self.graph.node("as", (node,), dims)
 
-    def _np_squeeze(self, value: Any, axis: Any = None) -> Any:
-        node = self._node(value)
-        return self._graph.node("as", (node,), [dim for dim in node.dims if dim])
+    def np_squeeze(self, value: Any, axis: Any = None) -> Any:
+        node = self.arithmetic.node(value)
+        return self.graph.node("as", (node,), [dim for dim in node.dims if dim])
 
-    def _np_take_along_axis(self, value: Any, index: Any, axis: Any) -> Any:
-        if isinstance(index, Node) and id(index) in self._chosen:
-            return self._at_ranks(self._node(value), *self._chosen[id(index)])
-        node, at = self._node(value), self._node(index)
-        (place,) = self._axes(node, axis)
+    def np_take_along_axis(self, value: Any, index: Any, axis: Any) -> Any:
+        if isinstance(index, Node) and id(index) in self.ranking.chosen:
+            return self._at_ranks(self.arithmetic.node(value), *self.ranking.chosen[id(index)])
+        node, at = self.arithmetic.node(value), self.arithmetic.node(index)
+        (place,) = self.arithmetic.axes(node, axis)
         if place != len(node.dims) - 1 or at.op not in ("as", "input") or at.dims[place]:
             raise NotCoveredError("take_along_axis other than one element of each row")
         return self._picked(node, at, node.dims[place][0])
@@ -320,7 +350,7 @@ class NumpyCalls(Ranking):
         if node is ranked:
             return values
         if ranked.op == "neg" and ranked.args[0] is node:
-            return self._apply("neg", values)  # type: ignore[no-any-return]
+            return self.arithmetic.apply("neg", values)  # type: ignore[no-any-return]
         raise NotCoveredError("a tensor at the places of another one that was sorted")
 
     def _picked(self, node: Node, at: Node, axis: str) -> Node:
@@ -329,40 +359,40 @@ class NumpyCalls(Ranking):
             return node
         dims = tuple(() if axis in dim else dim for dim in node.dims)
         if node.op == "input":
-            return self._graph.node("pick", (node, at), dims, axis)
+            return self.graph.node("pick", (node, at), dims, axis)
         if node.op in ("reduce", "scan", "pool", "flip"):
             raise NotCoveredError(f"one element of a {node.op}")
-        return self._graph.node(
+        return self.graph.node(
             node.op, [self._picked(each, at, axis) for each in node.args], dims, node.extra
         )
 
-    def _np_pad(self, value: Any, width: Any, mode: Any = "constant", constant_values: Any = None) -> Any:
+    def np_pad(self, value: Any, width: Any, mode: Any = "constant", constant_values: Any = None) -> Any:
         if mode in ("edge", "reflect"):
-            return self._continued(self._node(value), width, reflected=mode == "reflect")
-        return padded(self._node(value), width, mode, constant_values)
+            return self.rearranging.continued(self.arithmetic.node(value), width, reflected=mode == "reflect")
+        return padded(self.arithmetic.node(value), width, mode, constant_values)
 
-    def _np_sliding_window_view(self, value: Any, window_shape: Any, axis: Any = None) -> Windows:
-        windows = value if isinstance(value, Windows) else Windows(self._node(value), {}, 0.0)
-        return viewed(windows, window_shape, self._axes(windows.source, axis))
+    def np_sliding_window_view(self, value: Any, window_shape: Any, axis: Any = None) -> Windows:
+        windows = value if isinstance(value, Windows) else Windows(self.arithmetic.node(value), {}, 0.0)
+        return viewed(windows, window_shape, self.arithmetic.axes(windows.source, axis))
 
-    def _np_outer(self, left: Any, right: Any) -> Node:
-        a, b = self._node(left), self._node(right)
-        column = self._graph.node("as", (a,), (*a.dims, ()))
-        return self._apply("mul", column, self._graph.node("as", (b,), ((), *b.dims)))  # type: ignore[no-any-return]
+    def np_outer(self, left: Any, right: Any) -> Node:
+        a, b = self.arithmetic.node(left), self.arithmetic.node(right)
+        column = self.graph.node("as", (a,), (*a.dims, ()))
+        return self.arithmetic.apply("mul", column, self.graph.node("as", (b,), ((), *b.dims)))  # type: ignore[no-any-return]
 
-    def _np_matmul(self, left: Any, right: Any) -> Any:
-        a, b = self._node(left), self._node(right)
+    def np_matmul(self, left: Any, right: Any) -> Any:
+        a, b = self.arithmetic.node(left), self.arithmetic.node(right)
         if len(b.dims) == 1:
-            return self._reduced("sum", self._apply("mul", a, b), Number.of(-1))
-        a = self._graph.node("as", (a,), (*a.dims, ()))
-        b = self._graph.node("as", (b,), (*b.dims[:-2], *([()] if len(a.dims) > 2 else []), *b.dims[-2:]))
-        return self._reduced("sum", self._apply("mul", a, b), Number.of(-2))
+            return self._reduced("sum", self.arithmetic.apply("mul", a, b), Number.of(-1))
+        a = self.graph.node("as", (a,), (*a.dims, ()))
+        b = self.graph.node("as", (b,), (*b.dims[:-2], *([()] if len(a.dims) > 2 else []), *b.dims[-2:]))
+        return self._reduced("sum", self.arithmetic.apply("mul", a, b), Number.of(-2))
 
-    def _np_dot(self, left: Any, right: Any) -> Any:
-        return self._np_matmul(left, right)
+    def np_dot(self, left: Any, right: Any) -> Any:
+        return self.np_matmul(left, right)
 
-    def _np_argmax(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return self._best_place("max", value, axis, keepdims)
+    def np_argmax(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self.ranking.best_place("max", value, axis, keepdims)
 
-    def _np_argmin(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
-        return self._best_place("min", value, axis, keepdims)
+    def np_argmin(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self.ranking.best_place("min", value, axis, keepdims)

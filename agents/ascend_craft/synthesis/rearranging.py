@@ -1,5 +1,8 @@
 """Tensors that are made of nothing but a shape, and what moves the elements of others."""
 
+# Methods np_NAME do what numpy.NAME does.
+# ruff: noqa: D102
+
 from __future__ import annotations
 
 import itertools
@@ -9,26 +12,26 @@ from typing import Any
 from agents.ascend_craft.synthesis.arithmetic import Arithmetic
 from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed
 from agents.ascend_craft.synthesis.loops import turns_of
-from agents.ascend_craft.synthesis.views import ONE, Shift, Term, placed, shifted, simple
+from agents.ascend_craft.synthesis.views import ONE, Shift, Term, shifted, simple
 
 
-class Rearranging(Arithmetic):
+class Rearranging:
     """Makes tensors of numbers and of places; nodes of transposes, joins, splits and repetitions."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self.arithmetic, self.parts, self.graph = arithmetic, arithmetic.parts, arithmetic.graph
         self._counted = 0
 
     def _filled(self, value: Any, dims: Sequence[Dim]) -> Node:
         literal = isinstance(value, Number) and value.literal
-        node = self._node(float(value.value) if literal else value)
+        node = self.arithmetic.node(float(value.value) if literal else value)
         if any(node.dims):
             raise NotCoveredError("a tensor filled with another one")
-        return self._graph.node("as", (node,), dims)
+        return self.graph.node("as", (node,), dims)
 
     def _dims_of(self, shape: Any) -> list[Dim]:
         extents = shape if isinstance(shape, tuple) else (shape,)
-        known = {text: axis for axis, text in reversed(self._graph.axis_text.items())}
+        known = {text: axis for axis, text in reversed(self.graph.axis_text.items())}
         texts = [simple(each).text for each in extents]
         found = [
             (known[text],) if text in known else (self._count(each),)
@@ -41,9 +44,9 @@ class Rearranging(Arithmetic):
     def _count(self, extent: Number) -> str:
         """Return an axis that no tensor has."""
         self._counted += 1
-        return self._graph.declare(f"counted|{extent.text}|{self._counted}", extent)
+        return self.graph.declare(f"counted|{extent.text}|{self._counted}", extent)
 
-    def _np_arange(self, *given: Any) -> Node:
+    def np_arange(self, *given: Any) -> Node:
         start, stop, step = (Number.of(0), given[0], Number.of(1))
         if len(given) > 1:
             start, stop = given[:2]
@@ -52,171 +55,166 @@ class Rearranging(Arithmetic):
         if not all(each.whole for each in (start, stop, step)):
             raise NotCoveredError("arange of numbers that are not whole")
         axis = self._count(turns_of(start, stop, step))
-        return self._progression(Shift((axis,), (Term(axis, step),), start))
+        return self.parts.progression(Shift((axis,), (Term(axis, step),), start))
 
-    def _progression(self, shift: Shift) -> Node:
-        """Return places as a tensor, which is known by them where it is an index."""
-        found = placed(self._graph, shift, (shift.axes,))
-        self._progressions[id(found)] = shift
-        return found
-
-    def _np_broadcast_to(self, value: Any, shape: Any) -> Node:
-        node = self._node(value)
+    def np_broadcast_to(self, value: Any, shape: Any) -> Node:
+        node = self.arithmetic.node(value)
         extents = shape if isinstance(shape, tuple) else (shape,)
         dims: list[Dim] = [()] * (len(extents) - len(node.dims)) + list(node.dims)
         if all(dim or extent.value == 1 for dim, extent in zip(dims, extents, strict=True)):
-            return self._graph.node("as", (node,), dims)
+            return self.graph.node("as", (node,), dims)
         made = self._dims_of(shape)
         dims = [dim or other for dim, other in zip(dims, made, strict=True)]
-        return self._elementwise("add", node, self._filled(0.0, dims))
+        return self.parts.elementwise("add", node, self._filled(0.0, dims))
 
-    def _np_zeros_like(self, value: Any) -> Node:
-        return self._filled(0.0, self._node(value).dims)
+    def np_zeros_like(self, value: Any) -> Node:
+        return self._filled(0.0, self.arithmetic.node(value).dims)
 
-    def _np_ones_like(self, value: Any) -> Node:
-        return self._filled(1.0, self._node(value).dims)
+    def np_ones_like(self, value: Any) -> Node:
+        return self._filled(1.0, self.arithmetic.node(value).dims)
 
-    def _np_full_like(self, value: Any, fill: Any) -> Node:
-        return self._filled(fill, self._node(value).dims)
+    def np_full_like(self, value: Any, fill: Any) -> Node:
+        return self._filled(fill, self.arithmetic.node(value).dims)
 
-    def _np_zeros(self, shape: Any) -> Node:
+    def np_zeros(self, shape: Any) -> Node:
         return self._filled(0.0, self._dims_of(shape))
 
-    def _np_ones(self, shape: Any) -> Node:
+    def np_ones(self, shape: Any) -> Node:
         return self._filled(1.0, self._dims_of(shape))
 
-    def _np_full(self, shape: Any, fill: Any) -> Node:
+    def np_full(self, shape: Any, fill: Any) -> Node:
         return self._filled(fill, self._dims_of(shape))
 
-    _np_empty_like, _np_empty = _np_zeros_like, _np_zeros
+    np_empty_like, np_empty = np_zeros_like, np_zeros
 
-    def _np_tril(self, value: Any, k: Any = None) -> Node:
+    def np_tril(self, value: Any, k: Any = None) -> Node:
         return self._triangle("le", value, k)
 
-    def _np_triu(self, value: Any, k: Any = None) -> Node:
+    def np_triu(self, value: Any, k: Any = None) -> Node:
         return self._triangle("ge", value, k)
 
     def _triangle(self, side: str, value: Any, k: Any) -> Node:
-        node = self._node(value)
+        node = self.arithmetic.node(value)
         rank = len(node.dims)
         row, column = (
-            self._iota(
-                self._axis(node, place), [dim if each == place else () for each, dim in enumerate(node.dims)]
+            self.parts.iota(
+                self.parts.axis(node, place),
+                [dim if each == place else () for each, dim in enumerate(node.dims)],
             )
             for place in (rank - 2, rank - 1)
         )
-        limit = row if k is None else self._apply("add", row, k)
-        return self._where(self._apply(side, column, limit), node, Number.of(0.0))
+        limit = row if k is None else self.arithmetic.apply("add", row, k)
+        return self.arithmetic.where(self.arithmetic.apply(side, column, limit), node, Number.of(0.0))
 
-    def _np_flip(self, value: Any, axis: Any = None) -> Any:
-        node = self._node(value)
-        (place,) = self._axes(node, axis)
-        return self._flipped(node, place)
+    def np_flip(self, value: Any, axis: Any = None) -> Any:
+        node = self.arithmetic.node(value)
+        (place,) = self.arithmetic.axes(node, axis)
+        return self.parts.flipped(node, place)
 
-    def _np_expand_dims(self, value: Any, axis: Any) -> Any:
-        node = self._node(value)
+    def np_expand_dims(self, value: Any, axis: Any) -> Any:
+        node = self.arithmetic.node(value)
         dims: list[Dim] = list(node.dims)
         dims.insert(int(axis.value) % (len(dims) + 1), ())
-        return self._graph.node("as", (node,), dims)
+        return self.graph.node("as", (node,), dims)
 
-    def _np_transpose(self, value: Any, *order: Any) -> Node:
-        node = self._node(value)
+    def np_transpose(self, value: Any, *order: Any) -> Node:
+        node = self.arithmetic.node(value)
         given = order[0] if len(order) == 1 and isinstance(order[0], tuple) else order
         places = [int(each.value) for each in given] or list(reversed(range(len(node.dims))))
-        return self._graph.node("as", (node,), [node.dims[place] for place in places])
+        return self.graph.node("as", (node,), [node.dims[place] for place in places])
 
-    def _np_swapaxes(self, value: Any, one: Any, other: Any) -> Node:
-        node = self._node(value)
+    def np_swapaxes(self, value: Any, one: Any, other: Any) -> Node:
+        node = self.arithmetic.node(value)
         dims = list(node.dims)
         a, b = int(one.value), int(other.value)
         dims[a], dims[b] = dims[b], dims[a]
-        return self._graph.node("as", (node,), dims)
+        return self.graph.node("as", (node,), dims)
 
-    def _np_moveaxis(self, value: Any, source: Any, destination: Any) -> Node:
-        node = self._node(value)
+    def np_moveaxis(self, value: Any, source: Any, destination: Any) -> Node:
+        node = self.arithmetic.node(value)
         dims = list(node.dims)
         moved = dims.pop(int(source.value) % len(dims))
         dims.insert(int(destination.value) % (len(dims) + 1), moved)
-        return self._graph.node("as", (node,), dims)
+        return self.graph.node("as", (node,), dims)
 
-    def _np_concatenate(self, values: Any, axis: Any = None) -> Node:
-        nodes = [self._node(each) for each in values]
-        return self._joined(nodes, 0 if axis is None else int(axis.value) % len(nodes[0].dims))
+    def np_concatenate(self, values: Any, axis: Any = None) -> Node:
+        nodes = [self.arithmetic.node(each) for each in values]
+        return self.parts.joined(nodes, 0 if axis is None else int(axis.value) % len(nodes[0].dims))
 
-    def _np_stack(self, values: Any, axis: Any = None) -> Node:
+    def np_stack(self, values: Any, axis: Any = None) -> Node:
         place = Number.of(0) if axis is None else axis
-        return self._np_concatenate([self._np_expand_dims(each, place) for each in values], place)
+        return self.np_concatenate([self.np_expand_dims(each, place) for each in values], place)
 
-    def _np_split(self, value: Any, parts: Any, axis: Any = None) -> tuple[Node, ...]:
-        node = self._node(value)
+    def np_split(self, value: Any, parts: Any, axis: Any = None) -> tuple[Node, ...]:
+        node = self.arithmetic.node(value)
         place = 0 if axis is None else int(axis.value) % len(node.dims)
         if not isinstance(parts, Number) or not parts.literal:
             raise NotCoveredError("splits other than into a given number of equal parts")
-        extent = computed("floordiv", self._graph.extent(node.dims[place]), parts)
+        extent = computed("floordiv", self.graph.extent(node.dims[place]), parts)
         cuts = [computed("mul", extent, Number.of(each)) for each in range(int(parts.value) + 1)]
         return tuple(
-            self._sliced(node, place, slice(low, high, None)) for low, high in itertools.pairwise(cuts)
+            self.parts.sliced(node, place, slice(low, high, None)) for low, high in itertools.pairwise(cuts)
         )
 
-    def _np_roll(self, value: Any, shift: Any, axis: Any = None) -> Node:
-        node = self._node(value)
+    def np_roll(self, value: Any, shift: Any, axis: Any = None) -> Node:
+        node = self.arithmetic.node(value)
         if axis is None or not shift.whole:
             raise NotCoveredError("roll without an axis")
-        (place,) = self._axes(node, axis)
+        (place,) = self.arithmetic.axes(node, axis)
         cut = (
             computed("neg", shift)
             if shift.value < 0
-            else computed("sub", self._graph.extent(node.dims[place]), shift)
+            else computed("sub", self.graph.extent(node.dims[place]), shift)
         )
-        parts = [self._sliced(node, place, each) for each in (slice(cut, None), slice(None, cut))]
-        return self._joined(parts, place)
+        parts = [self.parts.sliced(node, place, each) for each in (slice(cut, None), slice(None, cut))]
+        return self.parts.joined(parts, place)
 
-    def _np_diff(self, value: Any, n: Any = ONE, axis: Any = None) -> Node:
-        node = self._node(value)
+    def np_diff(self, value: Any, n: Any = ONE, axis: Any = None) -> Node:
+        node = self.arithmetic.node(value)
         if n != ONE:
             raise NotCoveredError("differences of differences")
-        (place,) = self._axes(node, Number.of(-1) if axis is None else axis)
+        (place,) = self.arithmetic.axes(node, Number.of(-1) if axis is None else axis)
         later, sooner = slice(Number.of(1), None, None), slice(None, Number.of(-1), None)
-        both = [self._sliced(node, place, each) for each in (later, sooner)]
-        return self._apply("sub", *both)  # type: ignore[no-any-return]
+        both = [self.parts.sliced(node, place, each) for each in (later, sooner)]
+        return self.arithmetic.apply("sub", *both)  # type: ignore[no-any-return]
 
-    def _np_take(self, value: Any, index: Any, axis: Any = None) -> Node:
-        node = self._node(value)
+    def np_take(self, value: Any, index: Any, axis: Any = None) -> Node:
+        node = self.arithmetic.node(value)
         if axis is None:
             raise NotCoveredError("take without an axis")
         keys = [slice(None)] * (int(axis.value) % len(node.dims))
-        return self._indexed(node, (*keys, index))
+        return self.parts.indexed(node, (*keys, index))
 
-    def _np_repeat(self, value: Any, times: Any, axis: Any = None) -> Node:
+    def np_repeat(self, value: Any, times: Any, axis: Any = None) -> Node:
         """Return a tensor with each element several times."""
-        node = self._node(value)
+        node = self.arithmetic.node(value)
         if axis is None or not isinstance(times, Number):
             raise NotCoveredError("repeat without an axis, or as often as a tensor says")
-        (place,) = self._axes(node, axis)
-        extent = simple(computed("mul", self._graph.extent(node.dims[place]), times))
+        (place,) = self.arithmetic.axes(node, axis)
+        extent = simple(computed("mul", self.graph.extent(node.dims[place]), times))
         if not node.dims[place]:
             dims = [(self._count(extent),) if k == place else () for k in range(len(node.dims))]
-            return self._elementwise("add", node, self._filled(0.0, dims))
-        old = self._axis(node, place)
-        new = self._graph.axis(old, extent)
-        return shifted(self._graph, node, old, Shift((new,), (Term(new, ONE, times),)))
+            return self.parts.elementwise("add", node, self._filled(0.0, dims))
+        old = self.parts.axis(node, place)
+        new = self.graph.axis(old, extent)
+        return shifted(self.graph, node, old, Shift((new,), (Term(new, ONE, times),)))
 
-    def _np_tile(self, value: Any, times: Any) -> Any:
-        node = self._node(value)
+    def np_tile(self, value: Any, times: Any) -> Any:
+        node = self.arithmetic.node(value)
         counts = times if isinstance(times, tuple) else (times,)
         if len(counts) > len(node.dims) or not all(each.literal for each in counts):
             raise NotCoveredError("tile with more axes, or as often as a shape says")
         for place, count in enumerate(counts, len(node.dims) - len(counts)):
             if count.value > 1:
-                node = self._joined([node] * int(count.value), place)
+                node = self.parts.joined([node] * int(count.value), place)
         return node
 
-    def _continued(self, node: Node, width: Any, *, reflected: bool) -> Node:
+    def continued(self, node: Node, width: Any, *, reflected: bool) -> Node:
         """Return a tensor with its ends repeated, or mirrored, beyond them."""
         for place, (before, after) in enumerate(width):
             if not (before.literal and after.literal):
                 raise NotCoveredError("borders as wide as an attribute says that repeat or mirror the ends")
-            one, extent = Number.of(1), self._graph.extent(node.dims[place])
+            one, extent = Number.of(1), self.graph.extent(node.dims[place])
             ends = []
             for turn in range(int(before.value), 0, -1):
                 ends.append(Number.of(turn if reflected else 0))
@@ -225,7 +223,7 @@ class Rearranging(Arithmetic):
                 back = Number.of(turn + 1 if reflected else 1)
                 tails.append(computed("sub", extent, back))
             slices = [slice(at, simple(computed("add", at, one))) for at in (*ends, *tails)]
-            parts = [self._sliced(node, place, each) for each in slices]
+            parts = [self.parts.sliced(node, place, each) for each in slices]
             if parts:
-                node = self._joined([*parts[: len(ends)], node, *parts[len(ends) :]], place)
+                node = self.parts.joined([*parts[: len(ends)], node, *parts[len(ends) :]], place)
         return node

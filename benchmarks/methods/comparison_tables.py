@@ -1,0 +1,213 @@
+"""Tables of docs/comparison.md from the runs that are kept in comparison_runs.csv.
+
+    python benchmarks/methods/comparison_tables.py [--check]
+    python benchmarks/methods/comparison_tables.py --collect SAMPLE=STORE [SAMPLE=STORE ...]
+
+writes the tables into the page; ``--check`` changes nothing, and its status says whether the page differs.
+``--collect`` first replaces the runs of each sample by those of a sweep's ``results.sqlite``: a line for each
+run, with each best latency in microseconds and the number of charged evaluations that it was found with, the
+baseline's at 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ascend_gym.report.comparison import Comparison, Curve, Run
+from ascend_gym.report.metrics import (
+    Estimate,
+    PairedTest,
+    geometric_mean,
+    holm,
+    paired_test,
+    relative_speedup,
+)
+from ascend_gym.report.stored_runs import comparison_runs
+from ascend_gym.sweep.store import ResultsStore
+
+RUNS = Path(__file__).with_name("comparison_runs.csv")
+PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+BUDGETS = (5, 10, 20)
+AGENT, REFERENCE = "ascend-optimizer", "best-of-n"
+_COLUMNS = ("sample", "method", "operator", "seed", "evaluations", "ended", "best_us")
+_BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+Samples = dict[str, list[Run]]
+
+
+def read() -> Samples:
+    """Return the kept runs of each sample."""
+    samples: Samples = {}
+    with RUNS.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            best_us: list[float] = []
+            for point in line["best_us"].split():
+                at, latency_us = point.split(":")
+                best_us += best_us[-1:] * (int(at) - len(best_us)) + [float(latency_us)]
+            best_us += best_us[-1:] * (int(line["evaluations"]) + 1 - len(best_us)) if best_us else []
+            run = Run(
+                line["method"], line["operator"], int(line["seed"]), Curve(tuple(best_us), line["ended"])
+            )
+            samples.setdefault(line["sample"], []).append(run)
+    return samples
+
+
+def collect(stores: dict[str, Path]) -> None:
+    """Replace the kept runs of some samples by those of the stores of sweeps."""
+    samples = read() if RUNS.exists() else {}
+    for sample, path in stores.items():
+        with closing(ResultsStore(path)) as store:
+            samples[sample] = comparison_runs(store, store.runs())
+    with RUNS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        for sample, runs in samples.items():
+            for run in sorted(runs, key=lambda run: (run.method, run.operator, run.seed)):
+                assert run.curve is not None, f"{run} is not finished"
+                best_us = run.curve.best_us
+                found = [at for at, each in enumerate(best_us) if at == 0 or each != best_us[at - 1]]
+                points = " ".join(f"{at}:{best_us[at]:.8g}" for at in found)
+                ended = (run.curve.evaluations, run.curve.stop_reason, points)
+                writer.writerow((sample, run.method, run.operator, run.seed, *ended))
+
+
+def _pair_rows(samples: Samples) -> str:
+    parts = {
+        "eight of `core`": ["core"],
+        "20 of `cann-ops-101`": ["fifths"],
+        "all 28": ["core", "fifths"],
+        "20 others of `cann-ops-101`": ["others"],
+    }
+    rows = []
+    for title, names in parts.items():
+        runs = [run for name in names for run in samples[name] if run.method in (AGENT, REFERENCE)]
+        both = Comparison(runs, REFERENCE)
+        cells = [
+            " / ".join(f"{geometric_mean(both.speedups(method, budget)).value:.3f}" for budget in BUDGETS)
+            for method in (REFERENCE, AGENT)
+        ]
+        over = [(both.speedups(AGENT, budget), both.speedups(REFERENCE, budget)) for budget in BUDGETS]
+        cells += [_interval(relative_speedup(*each)) for each in over]
+        cells[-1] += f" (p = {_p(paired_test(*over[-1]).p_value)})"
+        rows.append((title, *cells))
+    head = (
+        "operators",
+        "GM of `best-of-n` at 5, 10, 20",
+        "of `ascend-optimizer`",
+        "over Best-of-N at 5",
+        "at 10",
+        "at 20",
+    )
+    return _markdown(head, rows)
+
+
+def _methods(samples: Samples) -> str:
+    all_of_them = Comparison(samples["core"], AGENT)
+    names = _by_mean(all_of_them)
+    others = [name for name in names if name != AGENT]
+    tests: list[PairedTest] = [
+        paired_test(all_of_them.speedups(AGENT, 20), all_of_them.speedups(name, 20)) for name in others
+    ]
+    p_values = dict(zip(others, holm([test.p_value for test in tests]), strict=True))
+    rows = []
+    for name in names:
+        means = [geometric_mean(all_of_them.speedups(name, budget)) for budget in BUDGETS]
+        cells = [f"{mean.value:.3f}" for mean in means[:-1]] + [_interval(means[-1])]
+        if name == AGENT:
+            cells += [""] * 3
+        else:
+            cells += [
+                _interval(
+                    relative_speedup(all_of_them.speedups(AGENT, each), all_of_them.speedups(name, each))
+                )
+                for each in BUDGETS
+            ]
+            cells[-1] += f" (p = {_p(p_values[name])})"
+        rows.append((f"`{name}`", *cells))
+    head = ("method", "GM at 5", "at 10", "at 20", "`ascend-optimizer` over it at 5", "at 10", "at 20")
+    return _markdown(head, rows)
+
+
+def _variants(samples: Samples) -> str:
+    runs = [run for run in samples["core"] if run.method == AGENT] + samples["variants"]
+    compared = Comparison(runs, AGENT)
+    rows = [
+        (f"`{name}`", *(f"{geometric_mean(compared.speedups(name, each)).value:.3f}" for each in BUDGETS))
+        for name in compared.methods
+    ]
+    return _markdown(("variant", *map(str, BUDGETS)), rows)
+
+
+def _operators(runs: Sequence[Run], methods: Sequence[str] = ()) -> str:
+    compared = Comparison(runs)
+    names = list(methods) or _by_mean(compared)
+    speedups = {name: compared.speedups(name, 20) for name in names}
+    rows = []
+    for at, operator in enumerate(compared.operators):
+        means = [sum(speedups[name][at]) / len(compared.seeds) for name in names]
+        rows.append((operator.rpartition("/")[2], *(f"{mean:.3f}" for mean in means)))
+    return _markdown(("operator", *(f"`{name}`" for name in names)), sorted(rows))
+
+
+def _by_mean(compared: Comparison) -> list[str]:
+    return sorted(
+        compared.methods, key=lambda name: geometric_mean(compared.speedups(name, 20)).value, reverse=True
+    )
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}"
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def tables(samples: Samples) -> dict[str, str]:
+    """Return the tables of the page in Markdown by name."""
+    pair = (REFERENCE, AGENT)
+    return {
+        "pair": _pair_rows(samples),
+        "fifths": _operators(samples["fifths"], pair),
+        "others": _operators(samples["others"], pair),
+        "methods": _methods(samples),
+        "methods_by_operator": _operators(samples["core"]),
+        "variants": _variants(samples),
+    }
+
+
+def page() -> str:
+    """Return the text of the page with its tables as the kept runs have them."""
+    made = tables(read())
+    return _BLOCK.sub(lambda found: found[1] + made[found[2]] + found[3], PAGE.read_text("utf-8"))
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--collect", nargs="+", default=[], metavar="SAMPLE=STORE")
+    options = parser.parse_args()
+    if options.collect:
+        collect({name: Path(store) for name, store in (each.split("=", 1) for each in options.collect)})
+    text = page()
+    if options.check:
+        sys.exit(text != PAGE.read_text("utf-8"))
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

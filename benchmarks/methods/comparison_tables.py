@@ -2,11 +2,13 @@
 
     python benchmarks/methods/comparison_tables.py [--check]
     python benchmarks/methods/comparison_tables.py --collect SAMPLE=STORE [SAMPLE=STORE ...]
+    python benchmarks/methods/comparison_tables.py --repeat OPERATOR
 
 writes the tables into the page; ``--check`` changes nothing, and its status says whether the page differs.
 ``--collect`` first replaces the runs of each sample by those of a sweep's ``results.sqlite``: a line for each
 run, with each best latency in microseconds and the number of charged evaluations that it was found with, the
-baseline's at 0.
+baseline's at 0. ``--repeat`` makes the runs of one operator anew, some minutes for one of ``core``, and compares
+them to the last digit that is kept; status 1 where one differs.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -70,11 +74,46 @@ def collect(stores: dict[str, Path]) -> None:
         for sample, runs in samples.items():
             for run in sorted(runs, key=lambda run: (run.method, run.operator, run.seed)):
                 assert run.curve is not None, f"{run} is not finished"
-                best_us = run.curve.best_us
-                found = [at for at, each in enumerate(best_us) if at == 0 or each != best_us[at - 1]]
-                points = " ".join(f"{at}:{best_us[at]:.8g}" for at in found)
-                ended = (run.curve.evaluations, run.curve.stop_reason, points)
+                ended = (run.curve.evaluations, run.curve.stop_reason, _points(run.curve))
                 writer.writerow((sample, run.method, run.operator, run.seed, *ended))
+
+
+def repeat(operator: str) -> list[str]:
+    """Make the kept runs of an operator anew; return a line for each that differs.
+
+    Raises:
+        SystemExit: none is kept, or the sweep did not end well.
+    """
+    kept = [run for runs in read().values() for run in runs if run.operator == operator]
+    if not kept:
+        sys.exit(f"no run of {operator} is kept; operators: {sorted(_operators_of(read()))}")
+    with tempfile.TemporaryDirectory(prefix="ascend-gym-repeat-") as folder:
+        command = [sys.executable, "-m", "ascend_gym.cli", "sweep", "--op", operator, "--out", folder]
+        command += ["--budget", str(BUDGETS[-1]), "--local-daemons", "1", "--workers", "2"]
+        for method in sorted({run.method for run in kept}):
+            command += ["--method", method]
+        for seed in sorted({run.seed for run in kept}):
+            command += ["--seed", str(seed)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with closing(ResultsStore(Path(folder) / "results.sqlite")) as store:
+            made = {(run.method, run.seed): run.curve for run in comparison_runs(store, store.runs())}
+    return [
+        f"{run.method}, seed {run.seed}: kept {_points(run.curve)}, made {_points(now)}"
+        for run in kept
+        if _points(now := made[run.method, run.seed]) != _points(run.curve)
+    ]
+
+
+def _operators_of(samples: Samples) -> set[str]:
+    return {run.operator for runs in samples.values() for run in runs}
+
+
+def _points(curve: Curve | None) -> str:
+    """Return the evaluations that found something better, each with its latency in microseconds."""
+    assert curve is not None, "the run has ended"
+    best_us = curve.best_us
+    found = [at for at, each in enumerate(best_us) if at == 0 or each != best_us[at - 1]]
+    return " ".join(f"{at}:{best_us[at]:.8g}" for at in found)
 
 
 def _pair_rows(samples: Samples) -> str:
@@ -200,7 +239,12 @@ def main() -> None:
     )
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--collect", nargs="+", default=[], metavar="SAMPLE=STORE")
+    parser.add_argument("--repeat", metavar="OPERATOR")
     options = parser.parse_args()
+    if options.repeat:
+        differing = repeat(options.repeat)
+        print("\n".join(differing) or f"{options.repeat}: every run is as it is kept")
+        sys.exit(bool(differing))
     if options.collect:
         collect({name: Path(store) for name, store in (each.split("=", 1) for each in options.collect)})
     text = page()

@@ -7,8 +7,8 @@
 writes the tables into the page; ``--check`` changes nothing, and its status says whether the page differs.
 ``--collect`` first replaces the runs of each sample by those of a sweep's ``results.sqlite``: a line for each
 run, with each best latency in microseconds and the number of charged evaluations that it was found with, the
-baseline's at 0. ``--repeat`` makes the runs of one operator anew, some minutes for one of ``core``, and compares
-them to the last digit that is kept; status 1 where one differs.
+baseline's at 0. ``--repeat`` makes the runs of one operator anew, some minutes for one of ``core``, and
+compares them to the last digit that is kept; status 1 where one differs.
 """
 
 from __future__ import annotations

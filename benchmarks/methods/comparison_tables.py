@@ -36,7 +36,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 BUDGETS = (5, 10, 20)
 AGENT, REFERENCE = "ascend-optimizer", "best-of-n"
 _COLUMNS = ("sample", "method", "operator", "seed", "evaluations", "ended", "best_us")
-_BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- runs (\w+) -->\n).*?(<!-- end of runs -->)", re.DOTALL)
 
 Samples = dict[str, list[Run]]
 

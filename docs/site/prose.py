@@ -1,7 +1,7 @@
 """Counts words and sentences of the documentation: ``python docs/site/prose.py``.
 
 Prints the words of each page and the mean length of its sentences; exits with 1 where a limit is exceeded.
-Words are those of ``wc -w``, without tables that a command makes from data (``<!-- table NAME -->``).
+Words are those of ``wc -w``, without tables that a command makes from data (``<!-- table NAME -->``, ``<!-- runs NAME -->``).
 Sentences are those of the running text: no code, tables, headings or quoted output.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 DOCS = Path(__file__).resolve().parents[1]
 MOST_WORDS = 40_000
 MOST_WORDS_A_SENTENCE = 20.0  # in the mean of a page
-_MADE = re.compile(r"<!-- table \w+ -->.*?<!-- end of table -->", re.DOTALL)
+_MADE = re.compile(r"<!-- (table|runs) \w+ -->.*?<!-- end of \1 -->", re.DOTALL)
 _BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NO_PROSE = re.compile(r"^(?:\|.*|#.*|!\[.*|<.*|(?: {4,}|\t).*)$", re.MULTILINE)
 _ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ", re.MULTILINE)

@@ -1,7 +1,8 @@
 """Counts words and sentences of the documentation: ``python docs/site/prose.py``.
 
 Prints the words of each page and the mean length of its sentences; exits with 1 where a limit is exceeded.
-Words are those of ``wc -w``, without tables that a command makes from data (``<!-- table NAME -->``, ``<!-- runs NAME -->``).
+Words are those of ``wc -w``, without tables that a command makes from data (``<!-- table NAME -->``,
+``<!-- runs NAME -->``).
 Sentences are those of the running text: no code, tables, headings or quoted output.
 """
 

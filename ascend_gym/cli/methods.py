@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -35,21 +35,6 @@ from ascend_gym.staged.examples import Examples
 from baselines.ppo_checkpoints import policy_digest, policy_path
 
 _RECORDED_ELSEWHERE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
-_OF_THE_AGENT = {
-    "preset",
-    "refinement",
-    "schedule",
-    "ablate",
-    "bank",
-    "embedder",
-    "tiling_steps",
-    "refine_steps",
-    "rewind_steps",
-    "top_k",
-    "leave_one_out",
-    "least_score",
-    "islands",
-}
 _ADDED_LATER = {"lowering", "examples", "pass_builds", "builds", "tools"}  # there are journals without them
 
 
@@ -202,22 +187,27 @@ class RunSettings(BaseModel):
         if not isinstance(self.method, Method):
             return ""
         fields = type(self).model_fields
-        others = {"checkpoint"} if self.method is not Method.PPO else set()
-        others |= set().union(*_OF_METHODS.values()) - _OF_METHODS.get(self.method, set())
+        others = _of_single_methods() - BUILT_IN[self.method].settings
         given = [name for name in fields if name in others and getattr(self, name) != fields[name].default]
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         return f"{self.method.value} does not use {options}" if given else ""
 
-    def _left_out(self) -> set[str]:
+    def _left_out(self) -> Set[str]:
         """Return the settings of other methods, and those that are recorded only where they are used."""
-        of_methods = set().union(*_OF_METHODS.values())
+        of_methods = _of_single_methods() - _RECORDED_ELSEWHERE
+        own: Set[str]
+        only_where_used: Set[str]
         if isinstance(self.method, Method):
-            own, only_where_used = _OF_METHODS.get(self.method, set()), _ADDED_LATER
+            own, only_where_used = BUILT_IN[self.method].settings, _ADDED_LATER
         else:
             own = only_where_used = of_methods
         fields = type(self).model_fields
         at_default = {name for name in only_where_used if getattr(self, name) == fields[name].default}
         return (of_methods - own) | at_default
+
+
+def _of_single_methods() -> frozenset[str]:
+    return frozenset().union(*(each.settings for each in BUILT_IN.values()))
 
 
 def run_settings(**settings: Any) -> RunSettings:
@@ -240,14 +230,6 @@ def run_settings(**settings: Any) -> RunSettings:
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
         raise MisuseError(f"--{option} {first['input']!r}: {reason_of(error)}") from error
-
-
-_OF_METHODS: dict[Method | str, set[str]] = {
-    Method.ASCEND_OPTIMIZER: _OF_THE_AGENT,
-    Method.ASCEND_CRAFT: {"lowering", "examples", "pass_builds", "builds"},
-    Method.BEST_OF_N: {"examples"},
-    Method.ITERATE: {"islands", "examples", "tools"},
-}
 
 
 @dataclass(frozen=True)
@@ -276,7 +258,7 @@ def factory_of(method: Method | str) -> Callable[[Setting], Strategy]:
         MisuseError: it is one from outside this package that cannot be imported.
     """
     if isinstance(method, Method):
-        return _FACTORIES[method]
+        return BUILT_IN[method].compose
     return guarded(outside_methods.told_name(method), outside_methods.load(method))
 
 
@@ -382,15 +364,64 @@ def needing_training_packages(what: str) -> Iterator[None]:
         raise MisuseError(f"{what} needs {error.name}: pip install 'ascend-gym[train]'") from error
 
 
-_FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
-    Method.BEST_OF_N: _best_of_n,
-    Method.ITERATE: _iterate,
-    Method.OPENEVOLVE: _openevolve,
-    Method.GEPA: _gepa,
-    Method.ASCEND_OPTIMIZER: ascend_optimizer_of,
-    Method.RANDOM_REWRITES: _random_rewrites,
-    Method.GREEDY_RULES: _greedy_rules,
-    Method.KNOB_SEARCH: _knob_search,
-    Method.PPO: _ppo,
-    Method.ASCEND_CRAFT: ascend_craft_of,
+@dataclass(frozen=True)
+class BuiltIn:
+    """All that is declared of a method of this package, besides its name.
+
+    Attributes:
+        module: where it is.
+        compose: returns its strategy for a run.
+        settings: settings of single methods that it uses.
+        writes_sources: whether its model writes sources, and not another language.
+    """
+
+    module: str
+    compose: Callable[[Setting], Strategy]
+    settings: frozenset[str] = frozenset()
+    writes_sources: bool = False
+
+
+BUILT_IN: dict[Method, BuiltIn] = {
+    Method.BEST_OF_N: BuiltIn(
+        "baselines.best_of_n", _best_of_n, settings=frozenset({"examples"}), writes_sources=True
+    ),
+    Method.ITERATE: BuiltIn(
+        "baselines.iterate",
+        _iterate,
+        settings=frozenset({"islands", "examples", "tools"}),
+        writes_sources=True,
+    ),
+    Method.OPENEVOLVE: BuiltIn("baselines.openevolve", _openevolve, writes_sources=True),
+    Method.GEPA: BuiltIn("baselines.gepa", _gepa, writes_sources=True),
+    Method.ASCEND_OPTIMIZER: BuiltIn(
+        "agents.ascend_optimizer.agent",
+        ascend_optimizer_of,
+        settings=frozenset(
+            {
+                "preset",
+                "refinement",
+                "schedule",
+                "ablate",
+                "bank",
+                "embedder",
+                "tiling_steps",
+                "refine_steps",
+                "rewind_steps",
+                "top_k",
+                "leave_one_out",
+                "least_score",
+                "islands",
+            }
+        ),
+        writes_sources=True,
+    ),
+    Method.RANDOM_REWRITES: BuiltIn("baselines.random_rewrites", _random_rewrites),
+    Method.GREEDY_RULES: BuiltIn("baselines.greedy_rules", _greedy_rules),
+    Method.KNOB_SEARCH: BuiltIn("baselines.knob_search", _knob_search),
+    Method.PPO: BuiltIn("baselines.ppo_search", _ppo, settings=frozenset({"checkpoint"})),
+    Method.ASCEND_CRAFT: BuiltIn(
+        "agents.ascend_craft.agent",
+        ascend_craft_of,
+        settings=frozenset({"lowering", "examples", "pass_builds", "builds"}),
+    ),
 }

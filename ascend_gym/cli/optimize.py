@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ascend_gym.cli.methods import Method, RunSettings, run_settings
+from ascend_gym.cli.methods import BUILT_IN, Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
     EXIT_INFRASTRUCTURE,
@@ -63,15 +63,6 @@ from ascend_gym.search.search_rules import Duplicates
 
 if TYPE_CHECKING:
     from ascend_gym.report.console import SearchView
-
-_WRITING = (
-    Method.BEST_OF_N,
-    Method.ITERATE,
-    Method.OPENEVOLVE,
-    Method.GEPA,
-    Method.ASCEND_OPTIMIZER,
-)
-"""Methods whose model writes sources; AscendCraft's writes in the staged language."""
 
 MethodOption = Annotated[
     str,
@@ -203,7 +194,8 @@ def _run(
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search, unified_diff
 
-    if not spec.has_sources and settings.method in _WRITING and settings.model == OFFLINE_MODEL:
+    writes = isinstance(settings.method, Method) and BUILT_IN[settings.method].writes_sources
+    if not spec.has_sources and writes and settings.model == OFFLINE_MODEL:
         note(
             f"{spec.op_id} has no sources: the offline model writes operators only with --method ascend-craft"
         )

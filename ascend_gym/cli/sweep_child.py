@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ascend_gym.cli.methods import BUILT_IN
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
@@ -29,14 +30,10 @@ from ascend_gym.sweep.jobs import RunEnding
 from ascend_gym.sweep.run_folders import own_digests
 
 _PREPARED = (
-    "agents.ascend_optimizer.agent",
+    *(each.module for each in BUILT_IN.values() if each.writes_sources),
     "agents.ascend_optimizer.embedders",
     "ascend_gym.client",
     "ascend_gym.search.llm.offline",
-    "baselines.best_of_n",
-    "baselines.gepa",
-    "baselines.iterate",
-    "baselines.openevolve",
 )
 _GRACE_S = 5.0
 _CONNECT_TIMEOUT_S = 10.0  # the sweep begins the run again, where there is a daemon

@@ -1,8 +1,10 @@
 """Methods with settings of their own, written as one word."""
 
+from importlib.util import find_spec
+
 import pytest
 
-from ascend_gym.cli.methods import Method
+from ascend_gym.cli.methods import BUILT_IN, Method, RunSettings
 from ascend_gym.cli.variants import variant_settings
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.search.search_rules import Duplicates
@@ -39,3 +41,10 @@ def test_settings_of_a_variant_win_over_common_ones():
 def test_what_makes_no_sense_is_refused_with_the_reason(variant, reason):
     with pytest.raises(MisuseError, match=reason):
         variant_settings(variant, operator="a")
+
+
+def test_every_method_is_declared_once_with_a_module_and_settings_that_there_are():
+    assert set(BUILT_IN) == set(Method)
+    for declared in BUILT_IN.values():
+        assert find_spec(declared.module) is not None
+        assert declared.settings <= set(RunSettings.model_fields)

@@ -171,6 +171,8 @@ class DomainRun:
         if self._refused is not None:
             self._refused.drop()
         self._beside.shutdown(wait=True, cancel_futures=True)
+        # They refer to this: a candidate's values would stay in memory until Python looks for such rings.
+        self._refused = self._prepared = self._data = None
 
 
 def _types(case: Case) -> list[DType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,6 +104,31 @@ class RecentNames:
         self._order.append(name)
 
 
+class RecentAnswers:
+    """The last answers by name, as compressed JSON: as objects each takes some 30 KiB."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[Name, bytes] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __contains__(self, name: Name) -> bool:
+        return name in self._texts
+
+    def get(self, name: Name) -> EvalResult | None:
+        """Return the answer that was given to a name, if it is remembered."""
+        text = self._texts.get(name)
+        return None if text is None else EvalResult.model_validate_json(zlib.decompress(text))
+
+    def keep(self, name: Name, result: EvalResult) -> None:
+        """Remember an answer; the oldest is dropped if necessary."""
+        self._texts[name] = zlib.compress(result.model_dump_json().encode(), level=1)
+        self._texts.move_to_end(name)
+        while len(self._texts) > KEPT_ANSWERS:
+            self._texts.popitem(last=False)
+
+
 @dataclass
 class Accounts:
     """Charges each request at most once, however often it is evaluated or answered.
@@ -152,7 +178,7 @@ class JobBook:
     jobs: dict[str, Job] = field(default_factory=dict)
     job_ids: dict[Name, str] = field(default_factory=dict)
     flights: dict[str, str] = field(default_factory=dict)
-    answers: OrderedDict[Name, EvalResult] = field(default_factory=OrderedDict)
+    answers: RecentAnswers = field(default_factory=RecentAnswers)
     counts: Counter[str] = field(default_factory=Counter)
     _last_number: int = 0
 
@@ -271,10 +297,7 @@ class JobBook:
 
     def reply(self, name: Name, result: EvalResult) -> Action:
         """Answer a request, and remember the answer."""
-        self.answers[name] = result
-        self.answers.move_to_end(name)
-        while len(self.answers) > KEPT_ANSWERS:
-            self.answers.popitem(last=False)
+        self.answers.keep(name, result)
         return Reply(*name, result)
 
     def _end_queued(self, job: Job, reason: str, now_s: float) -> list[Action]:

@@ -109,7 +109,8 @@ class BrokerState:
     def _restore(self, event: Restore, now_s: float) -> list[Action]:
         for saved in event.charges:
             self.book.accounts.charge(saved.name, saved.tenant, saved.charge)
-        self.book.answers.update(event.answers)
+        for name, result in event.answers:
+            self.book.answers.keep(name, result)
         for job in event.jobs:
             self.book.accept(job.name, job.tenant, job.request, now_s)
             self.absent[job.name.client] = now_s  # until it is heard of

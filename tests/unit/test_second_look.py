@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,10 @@ from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon import own_values, processors, second_look
-from npu_daemon.case_data import CaseDataCache
+from npu_daemon.case_data import CaseData, CaseDataCache
 from npu_daemon.own_values import always_drawn, own_seed
 from npu_daemon.pipeline import OWN_FAULT, evaluate
+from npu_daemon.second_look import DomainRun
 from npu_daemon.service import EvaluationService, open_service
 
 DOMAIN = ("small~domain", 1)
@@ -469,3 +471,16 @@ def test_what_is_measured_again_waits_for_the_run_on_other_values(spec: OpSpec, 
     assert DOMAIN in backend.reruns
     assert backend.reruns[-1][1] == 2
     assert not device.clash.is_set()
+
+
+def test_nothing_of_an_evaluation_waits_for_the_garbage_collector(spec: OpSpec, backend: FakeBackend) -> None:
+    """Values of cases would: workers grew by hundreds of megabytes before Python looked for rings."""
+    run(spec, backend, best_us=1.0)
+    gc.collect()
+    gc.disable()
+    try:
+        run(spec, backend, "another", best_us=1.0)
+        left = [each for each in gc.get_objects() if isinstance(each, (CaseData, DomainRun))]
+    finally:
+        gc.enable()
+    assert left == []

@@ -111,9 +111,8 @@ def _operators_of(samples: Samples) -> set[str]:
 def _points(curve: Curve | None) -> str:
     """Return the evaluations that found something better, each with its latency in microseconds."""
     assert curve is not None, "the run has ended"
-    best_us = curve.best_us
-    found = [at for at, each in enumerate(best_us) if at == 0 or each != best_us[at - 1]]
-    return " ".join(f"{at}:{best_us[at]:.8g}" for at in found)
+    texts = [f"{each:.8g}" for each in curve.best_us]
+    return " ".join(f"{at}:{text}" for at, text in enumerate(texts) if at == 0 or text != texts[at - 1])
 
 
 def _pair_rows(samples: Samples) -> str:

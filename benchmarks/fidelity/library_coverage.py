@@ -34,6 +34,7 @@ from ascend_gym.core.protocols import Failure, Oracle
 from ascend_gym.core.records import Case, MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 from ascend_gym.suite.domain_library import operator_folders, read_library_operator
+from ascend_gym.suite.imported import imported_place
 from ascend_gym.suite.inputs import numpy_dtype
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
@@ -41,8 +42,9 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.baseline_oracle import BaselineOracle
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.harness import harness_identity
+from npu_daemon.importer.library import NO_REFERENCE
 
-COLUMNS = ("library", "operator", "part", "reference", "class", "case", "seconds", "cause")
+COLUMNS = ("library", "operator", "part", "reference", "class", "case", "seconds", "cause", "no_reference")
 CLASSES = {
     "right": "agrees with its reference",
     "runs": "builds, runs and is priced; its authors left no reference",
@@ -123,6 +125,8 @@ def measure(folder: Path, chip: str) -> dict[str, str]:
         return not_imported(str(error).replace(f"{folder}/", "").removeprefix(f"{folder}: "))
     case = min(spec.cases, key=_case_bytes)
     told = {"reference": "none" if spec.reference == "baseline" else "golden", "case": case.case_id}
+    if spec.reference == "baseline":
+        told["no_reference"] = no_reference(imported_place(folder) / "op.toml")
     backend, protocol = SimulatorBackend(cache_root()), MeasureProtocol(chip=chip)
     built = backend.build(spec, case, spec.baseline, protocol)
     if isinstance(built, Failure):
@@ -149,6 +153,12 @@ def measure(folder: Path, chip: str) -> dict[str, str]:
     if isinstance(priced, Failure):
         return told | _failed(priced, "run fault")
     return told | {"class": "right" if told["reference"] == "golden" else "runs", "cause": ""}
+
+
+def no_reference(manifest: Path) -> str:
+    """Return why an imported operator has no reference: what the first comment of its manifest says."""
+    first = manifest.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+    return first.removeprefix(NO_REFERENCE) if first.startswith(NO_REFERENCE) else ""
 
 
 def _of_own_sources(said: str) -> dict[str, str]:
@@ -202,7 +212,8 @@ def _keep(
     part = "experimental" if folder.is_relative_to(root / "experimental") else "stable"
     row = {"library": root.name, "operator": name, "part": part, "reference": "", "case": "", "seconds": ""}
     row |= told
-    row["cause"] = " ".join(row["cause"].replace(f"{root}/", "").split())[:_CAUSE_LENGTH]
+    for field in ("cause", "no_reference"):
+        row[field] = " ".join(row.get(field, "").replace(f"{root}/", "").split())[:_CAUSE_LENGTH]
     rows[root.name, name] = row
     return row
 

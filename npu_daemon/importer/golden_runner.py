@@ -42,6 +42,8 @@ def stored(path: Path, value: Any) -> dict[str, Any]:
     name = array.dtype.name
     if name in ("bfloat16", "float16"):
         array = array.astype(np.float32)
+    if name in ("int4", "uint4"):  # of ml_dtypes
+        array = array.astype(np.int8)
     if array.dtype.hasobject or array.dtype.kind not in "biufc":
         raise TypeError(f"an output of type {name}")
     np.save(path, array)
@@ -135,6 +137,8 @@ def imported(script: str, operator: str) -> dict[str, Any]:
     if specification is None or specification.loader is None:
         raise ImportError(f"{script} is no Python module")
     module = importlib.util.module_from_spec(specification)
+    # a decorator that the authors' test framework puts beside their names; the table says the same
+    vars(module)["register_golden"] = lambda _operators: lambda function: function
     specification.loader.exec_module(module)
     if function_of(module, "__golden__", operator) is None:
         raise LookupError(f"__golden__ names no function for {operator}")

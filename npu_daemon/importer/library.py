@@ -36,6 +36,9 @@ from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import python_folders, run_confined
 from npu_daemon.importer.writing import Entries, entry_of, manifest_text, write_arrays
 
+NO_REFERENCE = "no reference: "
+"""How the first comment of a manifest begins that expects what the operator's own sources compute."""
+
 VARIANTS = 2
 MAX_CASES = 3
 _TRIED = 8
@@ -90,6 +93,8 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
     script = operator.folder / "tests" / "assets" / "golden.py"
     found: list[_Found] = []
     lacking = "its authors left no golden.py"
+    if any((operator.folder / "tests").rglob("gen_data.py")):
+        lacking += "; its gen_data.py is not read"
     if script.is_file():
         try:
             found = _with_golden(script, operator, definition, proposed, notes.append)[:MAX_CASES]
@@ -120,7 +125,7 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
             "output": _entries(at, "outputs", each.case.outputs, each.outputs),
         }
         cases.append((each.case, entries))
-    kept = list(dict.fromkeys([*([f"no reference: {lacking}"] if baseline else []), *notes]))
+    kept = list(dict.fromkeys([*([f"{NO_REFERENCE}{lacking}"] if baseline else []), *notes]))
     target.mkdir(parents=True, exist_ok=True)
     (target / "op.toml").write_text(
         manifest_text(operator_table, _tolerances(found), cases, kept[:40]), encoding="utf-8"
@@ -272,7 +277,7 @@ def _run_golden(script: Path, operator: LibraryOperator, scratch: Path) -> list[
         [sys.executable, str(_RUNNER), str(script), operator.folder.name, str(scratch / "calls.json")],
         cwd=scratch,
         wall_s=_GOLDEN_TIMEOUT_S,
-        readable=[*python_folders(), script.parent, _RUNNER],
+        readable=[*python_folders(), operator.folder.parent, _RUNNER],  # it may call that of a sibling
         env={
             "PATH": os.defpath,
             "PYTHONPATH": os.pathsep.join(each for each in sys.path if each),

@@ -55,7 +55,7 @@ _PARTLY = frozenset(  # some of their documented forms end as `unsupported`, or 
     {
         *("Transpose", "ConfusionTranspose", "Mmad", "LoadData", "Fixpipe", "IBSet", "IBWait"),
         *("NotifyNextBlock", "WaitPreBlock", "InitDetermineComputeWorkspace"),
-        *("IterateBatch", "SetTensorA", "SetTensorB", "SoftmaxFlash", "AscendAntiQuant", "TensorTrait"),
+        *("IterateBatch", "SetTensorA", "SetTensorB", "SoftmaxFlash", "TensorTrait"),
         *("SetSaturationFlag", "SetCtrlSpr"),
     }
 )

@@ -176,19 +176,21 @@ def test_trans_data(machine: Machine, format: str, shape: tuple[int, ...]) -> No
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_anti_quantization(machine: Machine, dtype: str, groups: int, transposed: bool) -> None:
+@pytest.mark.parametrize("source", ["int8", "int4"])
+def test_anti_quantization(machine: Machine, dtype: str, groups: int, transposed: bool, source: str) -> None:
     import ml_dtypes
 
     kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(dtype)
     rows, columns = 8, 128
-    x = np.random.default_rng(1).integers(-100, 100, (rows, columns)).astype(np.int8)
+    least, most = (-100, 100) if source == "int8" else (-8, 8)
+    x = np.random.default_rng(1).integers(least, most, (rows, columns)).astype(np.int8)
     shape = (rows, groups) if transposed else (groups, columns)
     offset = np.random.default_rng(2).integers(-4, 4, shape).astype(kind)
     scale = (np.random.default_rng(3).integers(1, 9, shape) / 8).astype(kind)
     machine.reset(UB)
-    for place, values in ((B, x), (C, offset), (D, scale)):
+    for place, values in ((B, x if source == "int8" else four_bits(x)), (C, offset), (D, scale)):
         machine.put(place, values.view(np.uint8) if values.dtype == kind else values)
-    name = f"AscendAntiQuant {'transposed ' if transposed else ''}{dtype}"
+    name = f"AscendAntiQuant {'int4 ' * (source == 'int4')}{'transposed ' * transposed}{dtype}"
     machine.call(name, A, B, C, D, SCRATCH, 4096, x.size, columns if transposed else rows, groups)
     axis, share = (1, columns // groups) if transposed else (0, rows // groups)
     expected = np.repeat(scale.astype(float), share, axis) * (
@@ -196,6 +198,34 @@ def test_anti_quantization(machine: Machine, dtype: str, groups: int, transposed
     )
     result = machine.view(A, dtype, x.size).astype(float).reshape(x.shape)
     np.testing.assert_allclose(result, expected.astype(kind).astype(float), rtol=0, atol=0)
+
+
+def four_bits(values: Array) -> Array:
+    """Pack pairs of signed numbers of four bits, the first into the lower half of a byte."""
+    pairs = values.astype(np.int8).view(np.uint8).reshape(-1, 2) & 15
+    return (pairs[:, 0] | pairs[:, 1] << 4).astype(np.uint8)
+
+
+def test_anti_quantization_of_four_bits_by_tensor(machine: Machine) -> None:
+    x = (np.arange(640) % 16 - 8).astype(np.int8)
+    machine.reset(UB)
+    machine.put(B, four_bits(x))
+    for scratch_bytes in (128, 320, 4096):  # 160 halfs fit two rounds of 64 and no part of a data block
+        machine.view(A, "float16", x.size)[:] = 0
+        machine.call("AscendAntiQuant int4 by tensor", A, B, SCRATCH, scratch_bytes, x.size)
+        np.testing.assert_array_equal(machine.view(A, "float16", x.size), (x + 2.0) * 3)
+    scale = (np.arange(128) % 7).astype(np.float16)
+    machine.put(C, scale)
+    machine.call("AscendAntiQuant int4 without offset", A, B, C, SCRATCH, 4096, x.size, 5)
+    np.testing.assert_array_equal(machine.view(A, "float16", x.size), (x.reshape(5, 128) * scale).ravel())
+    with pytest.raises(MachineFault, match="AscendAntiQuant: the temporary buffer has 64 bytes"):
+        machine.call("AscendAntiQuant int4 by tensor", A, B, SCRATCH, 64, x.size)
+    with pytest.raises(MachineFault, match=r"AscendAntiQuant: .*expected a multiple of 32"):
+        machine.call("AscendAntiQuant int4 by tensor", A, B, SCRATCH, 4096, x.size - 32)
+    with pytest.raises(MachineFault, match="AscendAntiQuant: dst overlaps"):
+        machine.call("AscendAntiQuant int4 by tensor", A, A + 608, SCRATCH, 4096, x.size)
+    with pytest.raises(MachineFault, match=r"AscendAntiQuant: .*expected a multiple of 64"):
+        machine.call("AscendAntiQuant int4 float16", A, B, C, D, SCRATCH, 4096, 64, 2, 1)
 
 
 @pytest.mark.parametrize("second_half", [0, 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -17,7 +18,8 @@ from ascend_gym.suite.domain_library import (
     read_library_operator,
     tiling_sources,
 )
-from npu_daemon.importer.library import write_library_operator
+from npu_daemon.importer.golden_runner import stored
+from npu_daemon.importer.library import NO_REFERENCE, write_library_operator
 from npu_daemon.importer.library_cases import proposals, recorded_case
 from npu_daemon.importer.library_texts import faked_contexts, graph_example, tiling_tests
 from npu_daemon.importer.output_shapes import OutputShapes
@@ -200,6 +202,42 @@ def test_a_golden_py_that_fails_is_told_and_sources_are_the_reference(
     manifest = _imported(root, tmp_path / "made", golden)
     assert 'reference = "baseline"' in manifest
     assert told in manifest
+
+
+def test_golden_py_may_call_that_of_a_sibling(root: Path, tmp_path: Path) -> None:
+    sibling = root / "math/thrice/golden.py"
+    sibling.parent.mkdir()
+    sibling.write_text("def scaled(x, scale):\n    return x * scale\n", encoding="utf-8")
+    manifest = _imported(
+        root,
+        tmp_path / "made",
+        "import runpy\n"
+        f"scaled = runpy.run_path({str(sibling)!r})['scaled']\n"
+        + _GOLDEN.replace("x * scale", "scaled(x, scale)"),
+    )
+    assert 'reference = "baseline"' not in manifest
+
+
+def test_golden_py_may_be_marked_for_the_test_framework(root: Path, tmp_path: Path) -> None:
+    marked = _GOLDEN.replace("def twice_golden", '@register_golden(["twice"])\ndef twice_golden')
+    assert 'reference = "baseline"' not in _imported(root, tmp_path / "made", marked)
+
+
+def test_outputs_of_four_bits_are_stored_as_bytes(tmp_path: Path) -> None:
+    row = stored(tmp_path / "out.npy", np.array([-8, 0, 7]).astype(ml_dtypes.int4))
+    assert row["shape"] == [3]
+    assert np.load(row["file"]).tolist() == [-8, 0, 7]
+    with pytest.raises(TypeError, match="an output of type str"):
+        stored(tmp_path / "out.npy", "no number")
+
+
+def test_what_is_not_read_is_said_where_there_is_no_reference(root: Path, tmp_path: Path) -> None:
+    data = root / "math/twice/tests/st/gen_data.py"
+    data.parent.mkdir(parents=True, exist_ok=True)
+    data.write_text("", encoding="utf-8")
+    write_library_operator(root / "math/twice", root, tmp_path / "made")
+    first = (tmp_path / "made/op.toml").read_text(encoding="utf-8").splitlines()[0]
+    assert first == f"# {NO_REFERENCE}its authors left no golden.py; its gen_data.py is not read"
 
 
 def test_a_cmake_list_that_is_not_closed_is_told_with_its_line(root: Path) -> None:

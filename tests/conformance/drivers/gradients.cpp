@@ -54,15 +54,30 @@ const Register kFlash("SoftmaxFlash", [](Arguments a) {
 });
 
 // Arguments: dst, src, offset, scale, scratch, bytes, elements, rows or columns, groups.
-template <typename T, bool transposed>
+template <typename T, bool transposed, typename In = int8_t>
 void anti_quant(Arguments a) {
     const uint32_t elems = uint32_t(a[6]), k = uint32_t(a[7]), groups = uint32_t(a[8]), other = elems / k;
     const AntiQuantShapeInfo info = transposed ? AntiQuantShapeInfo{other, groups, other, groups} : AntiQuantShapeInfo{groups, other, groups, other};
-    AscendAntiQuant<int8_t, T, transposed>(sized<T>(a[0], elems), sized<int8_t>(a[1], elems), tensor<T>(a[2]), tensor<T>(a[3]), bytes_at(a[4], a[5]), k, info);
+    const LocalTensor<In> src = sized<In>(a[1], std::is_same_v<In, int4b_t> ? elems / 2 : elems);
+    AscendAntiQuant<In, T, transposed>(sized<T>(a[0], elems), src, tensor<T>(a[2]), tensor<T>(a[3]), bytes_at(a[4], a[5]), k, info);
 }
 const Register kAntiHalf("AscendAntiQuant float16", &anti_quant<half, false>), kAntiBf("AscendAntiQuant bfloat16", &anti_quant<bfloat16_t, false>);
 const Register kAntiHalfT("AscendAntiQuant transposed float16", &anti_quant<half, true>);
 const Register kAntiBfT("AscendAntiQuant transposed bfloat16", &anti_quant<bfloat16_t, true>);
+const Register kAntiHalf4("AscendAntiQuant int4 float16", &anti_quant<half, false, int4b_t>);
+const Register kAntiBf4("AscendAntiQuant int4 bfloat16", &anti_quant<bfloat16_t, false, int4b_t>);
+const Register kAntiHalf4T("AscendAntiQuant int4 transposed float16", &anti_quant<half, true, int4b_t>);
+const Register kAntiBf4T("AscendAntiQuant int4 transposed bfloat16", &anti_quant<bfloat16_t, true, int4b_t>);
+// Arguments: dst, src, scale, scratch, bytes, elements, rows.
+const Register kAntiScaled4("AscendAntiQuant int4 without offset", [](Arguments a) {
+    const uint32_t columns = uint32_t(a[5] / a[6]);
+    AscendAntiQuant<int4b_t, half, false>(sized<half>(a[0], a[5]), sized<int4b_t>(a[1], a[5] / 2), sized<half>(a[2], columns), bytes_at(a[3], a[4]),
+                                          uint32_t(a[6]), AntiQuantShapeInfo{0, 0, 1, columns});
+});
+// Arguments: dst, src, scratch, bytes, elements; the offset is 2, the scale 3.
+const Register kAntiWhole4("AscendAntiQuant int4 by tensor", [](Arguments a) {
+    AscendAntiQuant<int4b_t, half, false>(sized<half>(a[0], a[4]), sized<int4b_t>(a[1], a[4] / 2), half(2.0f), half(3.0f), bytes_at(a[2], a[3]), 1);
+});
 
 // Arguments: dst, src, n, c, d, h, w, scratch, bytes.
 template <const TransDataConfig &config>

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -215,6 +216,22 @@ def test_a_resumed_sweep_tells_what_is_recorded_of_runs_that_have_not_ended(tmp_
     status, _, said = run("sweep", "--resume", "--out", "s", "--quiet")
     assert status == 0
     assert "1 of 2 runs have ended; recorded evaluations taken up: 4, of 1 unfinished\n" in said
+
+
+def test_a_command_to_resume_a_sweep_can_be_pasted_whatever_its_folder_is_called(
+    run, monkeypatch, fake_hosts
+):
+    def interrupted(hosts, chips):
+        raise KeyboardInterrupt
+
+    wanted = ("sweep", "--method", "best-of-n", "--op", "core/add", "--seed", 0, "--budget", 10)
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "opened_hosts", interrupted)
+        status, _, said = run(*wanted, "--out", "my sweeps/1")
+    command, *words = shlex.split(said.split("to continue: ")[1])
+    assert (status, command) == (130, "ascend-gym")
+    assert words == ["sweep", "--resume", "--out", "my sweeps/1"]
+    assert run(*words)[0] == 0
 
 
 def test_progress_counts_and_tells_ends_with_their_reasons():

@@ -89,6 +89,23 @@ def test_what_is_wrong_in_a_file_is_told(tmp_path, text, reason):
         read_plan(tmp_path / "sweep.toml")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('method = ["best-of-n"]', "method: unknown key, did you mean 'methods'?; known are op_dirs"),
+        ('operators = ["add"]', "methods: Field required"),
+    ],
+    ids=["misspelt", "missing"],
+)
+def test_a_plan_without_methods_is_told_what_it_lacks(tmp_path, text, told):
+    (tmp_path / "sweep.toml").write_text(f"{text}\n")
+    with pytest.raises(MisuseError) as refused:
+        read_plan(tmp_path / "sweep.toml")
+    reason = str(refused.value).removeprefix(f"{tmp_path / 'sweep.toml'}: ")
+    assert reason.startswith(told)
+    assert "{" not in reason, "no word about what else stands in the plan"
+
+
 def test_operators_of_ones_own_are_swept(tmp_path, toy_folder):
     plan = read_plan(None, methods=["best-of-n"], op_dirs=[str(toy_folder)])
     (job,) = jobs_of(plan)

@@ -28,9 +28,10 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from tensorboardX import SummaryWriter
 
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.interrupts import handlers_kept, raise_if_interrupted
+from ascend_gym.core.interrupts import raise_if_interrupted
 from ascend_gym.core.records import OpSpec
 from ascend_gym.search.seeds import derived_seed
+from ascend_gym.sweep.ray_executor import LOCAL, begin_ray
 from baselines.ppo_checkpoints import (
     EPISODES,
     Progress,
@@ -229,8 +230,7 @@ def _ray_for(runners: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    with handlers_kept():
-        ray.init(address="local", num_cpus=runners + 1, include_dashboard=False, log_to_driver=False)
+    begin_ray(ray, LOCAL, num_cpus=runners + 1, include_dashboard=False)
     try:
         yield
     finally:

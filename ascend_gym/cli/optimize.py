@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -217,7 +218,7 @@ def _run(
         if not as_json:
             print_search(console(), outcome, diff, folder / JOURNAL_NAME, chip)
         raise InfrastructureError(
-            f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
+            f"the outcome cannot be written: {error}; to do it again: {_resume_command(folder)}"
         ) from error
     if as_json:
         typer.echo(to_json(summary))
@@ -233,6 +234,10 @@ def _evaluating(daemons: Sequence[str] | None, chip: str, view: SearchView) -> I
         yield evaluator
 
 
+def _resume_command(folder: Path) -> str:
+    return shlex.join(["ascend-gym", "resume", str(folder)])
+
+
 def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
     """Exit with the status of a search whose summary, the document of ``--json``, is already printed."""
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
@@ -242,6 +247,6 @@ def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
         note(f"ascend-gym: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)
     if outcome.stop_reason in RESUMABLE:
-        note(f"ascend-gym: {outcome.message}; continue with 'ascend-gym resume {folder}'")
+        note(f"ascend-gym: {outcome.message}; to continue: {_resume_command(folder)}")
         interrupted = outcome.stop_reason is StopReason.INTERRUPTED
         raise typer.Exit(EXIT_INTERRUPTED if interrupted else EXIT_INFRASTRUCTURE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -296,7 +297,7 @@ def _import_library(checkout: Path, names: Sequence[str]) -> None:
     suite, index = import_library(checkout, names, told, os.cpu_count() or 1)
     note(
         f"{len(index.ready())} of {len(index.operators)} operators of {suite} are ready: "
-        f"ascend-gym suite list --suite {suite}"
+        f"{shlex.join(['ascend-gym', 'suite', 'list', '--suite', suite])}"
     )
 
 
@@ -309,7 +310,7 @@ def suite_new(
     """Create an operator of your own as a working copy of another one."""
     folder = begin_operator(op, parent, load_operator(like))
     typer.echo(f"{folder}: change its sources, reference.py and op.toml, then")
-    typer.echo(f"ascend-gym suite validate {op} --op-dir {folder}")
+    typer.echo(shlex.join(["ascend-gym", "suite", "validate", op, "--op-dir", str(folder)]))
 
 
 @app.command("show")

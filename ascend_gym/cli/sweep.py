@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections import Counter
@@ -449,7 +450,8 @@ class _SweepRun:
         for message in sorted(refusals):
             note(message)
         if endings - {RunEnding.FINISHED, RunEnding.REFUSED}:
-            note(f"not finished; continue with 'ascend-gym sweep --resume --out {self.out}'")
+            resume = shlex.join(["ascend-gym", "sweep", "--resume", "--out", str(self.out)])
+            note(f"not finished; to continue: {resume}")
             raise typer.Exit(EXIT_INTERRUPTED if RunEnding.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
         if RunEnding.REFUSED in endings:
             raise typer.Exit(EXIT_MISUSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -143,7 +144,9 @@ def _run(settings: TrainingSettings, folder: Path, evaluations: int, daemon: lis
             done = train_policy(training, folder, evaluations, lambda now: note(_line(now, evaluations)))
         except KeyboardInterrupt:
             kept = last_checkpoint(folder)
-            note(f"ascend-gym: interrupted; continue from {kept or 'the beginning'} with --resume {folder}")
+            again = ["ascend-gym", "train", "--resume", str(folder), "--evaluations", str(evaluations)]
+            resume = shlex.join(again + [word for address in daemon or () for word in ("--daemon", address)])
+            note(f"ascend-gym: interrupted; to continue from {kept or 'the beginning'}: {resume}")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     typer.echo(f"{done.evaluations} evaluations in {done.iterations} iterations: {last_checkpoint(folder)}")
 

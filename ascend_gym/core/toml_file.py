@@ -54,12 +54,16 @@ def unknown_key(model: type[BaseModel], where: Sequence[str | int]) -> str:
 def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
     """Return the first invalid setting as ``section.key``, and what is wrong with it.
 
+    An unknown key comes before a missing one, because that may be misspelt.
+
     Args:
         error: pydantic's validation error.
         model: model of all settings.
     """
-    problem = error.errors()[0]
-    says_what_came = problem["type"] in ("extra_forbidden", "value_error")
+    problem, *others = error.errors()
+    if problem["type"] == "missing":
+        problem = next((each for each in others if each["type"] == "extra_forbidden"), problem)
+    says_what_came = problem["type"] in ("extra_forbidden", "missing", "value_error")
     came = "" if says_what_came else f"; got {problem['input']!r}"
     return ".".join(map(str, problem["loc"])), f"{_reason(problem, model)}{came}"
 

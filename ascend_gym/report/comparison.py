@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple
 
 from ascend_gym.core.errors import MisuseError
@@ -146,7 +147,8 @@ class Comparison:
         methods: compared methods, the reference first.
         others: methods with too few runs in common with these, with the number of their finished runs.
         operators: compared operators, in order of first appearance.
-        left_out: operators that are not compared, because a run is missing or not finished.
+        left_out: operators that are not compared, because a run of a compared method is missing or not
+            finished; ``notes`` tells which.
         seeds: compared seeds, in ascending order.
     """
 
@@ -211,8 +213,10 @@ class Comparison:
             counts = ", ".join(f"{name} ({count} finished)" for name, count in self.others.items())
             said.append(f"Not compared, for too few finished runs in common with the others: {counts}.")
             said += [_SPLIT] if self._is_split else []
-        if self.left_out:
-            said.append(f"Left out, because a run is missing or not finished: {', '.join(self.left_out)}.")
+        reasons: dict[str, list[str]] = {}
+        for operator in self.left_out:
+            reasons.setdefault(self._why_left_out(operator), []).append(operator)
+        said += [f"Left out, because {why}: {', '.join(names)}." for why, names in reasons.items()]
         gone = sorted({seed for _, _, seed in self._curves} - set(self.seeds))
         if gone and self.operators:
             said.append(f"Seeds left out likewise: {', '.join(map(str, gone))}.")
@@ -220,6 +224,20 @@ class Comparison:
             names = ", ".join(self.deterministic)
             said.append(f"Deterministic, every seed gave the same run, so seeds add nothing: {names}.")
         return said
+
+    def _why_left_out(self, operator: str) -> str:
+        """Return what an operator lacks; budgets or settings that differ are part of names."""
+        holders = in_order(method for method, each, _ in self._curves if each == operator)
+        if not set(holders) & set(self.methods):
+            return f"only methods that are not compared have runs of it ({', '.join(holders)})"
+        seeds = self.seeds or sorted({seed for _, each, seed in self._curves if each == operator})
+        lacking: dict[str, dict[str, None]] = {}  # methods in order, by fault
+        for method, seed in product(self.methods, seeds):
+            key = (method, operator, seed)
+            if self._curves.get(key) is None:
+                fault = "not finished" if key in self._curves else "missing"
+                lacking.setdefault(fault, {})[method] = None
+        return " and ".join(f"runs of {', '.join(names)} are {fault}" for fault, names in lacking.items())
 
     def speedups(self, method: str, budget: int) -> list[list[float]]:
         """Return the speedups of a method within a budget, of shape (operators, seeds)."""

@@ -28,6 +28,7 @@ LOCAL = "local"
 
 _OBJECT_STORE_BYTES = 80 * 2**20
 _CAPACITY_AGE_S = 2.0
+_REASON_CHARS = 500
 
 
 class RunActor:
@@ -67,7 +68,7 @@ def connected_ray(address: str, runs: int) -> Iterator[Any]:
 
     Raises:
         MisuseError: Ray is not installed.
-        InfrastructureError: there is no cluster at the address.
+        InfrastructureError: there is no cluster at the address, or none can be started.
     """
     if address == LOCAL:
         set_up_own_ray()
@@ -75,19 +76,41 @@ def connected_ray(address: str, runs: int) -> Iterator[Any]:
         import ray
     except ModuleNotFoundError as error:
         raise MisuseError("sweeps over Ray need Ray: pip install 'ascend-gym[sweep]'") from error
-    options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
+    options: dict[str, Any] = {"configure_logging": False}
     if address == LOCAL:
         options |= {"num_cpus": 1, "resources": {RESOURCE: runs}, "include_dashboard": False}
         options |= {"object_store_memory": _OBJECT_STORE_BYTES}
-    try:
-        with handlers_kept():
-            ray.init(**options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise InfrastructureError(f"no Ray cluster at {address!r}: {error}") from error
+    begin_ray(ray, address, **options)
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def begin_ray(ray: Any, address: str, **options: Any) -> None:
+    """Connect Ray to a cluster, or start one on this host.
+
+    Args:
+        ray: the module.
+        address: see ``connected_ray``.
+        options: further arguments of ``ray.init``.
+
+    Raises:
+        InfrastructureError: there is no cluster at the address, or none can be started; the message has one
+            line.
+    """
+    try:
+        with handlers_kept():
+            ray.init(address=address, log_to_driver=False, **options)
+    except Exception as error:  # of a node that starts too slowly, Ray raises no narrower one
+        reason = " ".join(str(error).split())[:_REASON_CHARS] or type(error).__name__
+        if address == LOCAL:
+            expected = "Ray should start on this host, but did not"
+            advice = "where the host is busy or its memory is short, try again later or with fewer processes"
+        else:
+            expected = f"expected a Ray cluster at {address!r}, and found none"
+            advice = "start one there with 'ray start --head', or give the address of one that runs"
+        raise InfrastructureError(f"{expected}: {reason.rstrip('.')}; {advice}") from error
 
 
 class RayExecutor:
@@ -174,7 +197,7 @@ class RayExecutor:
         except self._ray.exceptions.RayError as error:
             self._ray.kill(actor)
             self._end_idle()  # its host may be gone, with others
-            return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:500]}")
+            return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:_REASON_CHARS]}")
         if update.end is None:
             self._actors[actor.updates.remote(POLL_S)] = task, actor
         elif self._unplaced:

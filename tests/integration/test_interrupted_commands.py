@@ -134,7 +134,7 @@ def test_a_search_saves_and_prints_what_it_has_found(
     assert ended == status, messages
     assert "best" in printed
     assert "speedup" in printed
-    assert "continue with 'ascend-gym resume run'" in messages
+    assert "to continue: ascend-gym resume run" in messages
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["stop_reason"] == "interrupted"
     assert summary["evaluations"] >= 1

@@ -100,7 +100,7 @@ def test_a_journal_without_room_ends_the_search_with_what_was_found(optimize: Ru
     assert done.returncode == 3, done.stderr
     assert "journal.jsonl cannot be written" in done.stderr
     assert "File too large" in done.stderr
-    assert "continue with 'ascend-gym resume run'" in done.stderr
+    assert "to continue: ascend-gym resume run" in done.stderr
     assert "Traceback" not in done.stderr
     assert "speedup" in done.stdout
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
@@ -118,7 +118,7 @@ def test_an_outcome_that_has_no_room_is_printed_and_can_be_had_later(
     diff.symlink_to(FULL)
     done = command("ascend_gym.cli", "resume", "run")
     assert done.returncode == 3
-    assert "No space left on device; 'ascend-gym resume run' does it again" in done.stderr
+    assert "No space left on device; to do it again: ascend-gym resume run" in done.stderr
     assert "Traceback" not in done.stderr
     assert "speedup" in done.stdout
     diff.unlink()

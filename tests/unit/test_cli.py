@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -201,6 +202,14 @@ def test_suite_show_tells_cases_and_sources(run):
     assert "Scales [a tensor]." in out
     assert "op_host/toy.cpp, op_kernel/toy.cpp" in out
     assert "scale=2.0" in out
+
+
+def test_suite_new_prints_a_command_that_can_be_pasted(run, evaluator, tmp_path):
+    (tmp_path / "my operators").mkdir()
+    status, out, _ = run("suite", "new", "scale", "--dir", "my operators")
+    command, *words = shlex.split(out.splitlines()[-1])
+    assert (status, command) == (0, "ascend-gym")
+    assert words == ["suite", "validate", "scale", "--op-dir", "my operators/scale"]
 
 
 def test_suite_validate_reports_each_check(run, evaluator):

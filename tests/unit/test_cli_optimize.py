@@ -1,6 +1,7 @@
 """The command line: searches, their folders, their ends, and going on with them."""
 
 import json
+import shlex
 import signal
 
 import pytest
@@ -129,7 +130,18 @@ def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evalua
     assert status == 3
     assert json.loads(out)["evaluations"] == 1
     assert "in a row failed" in err
-    assert "continue with 'ascend-gym resume runs/toy-best-of-n-seed0'" in err
+    assert "to continue: ascend-gym resume runs/toy-best-of-n-seed0" in err
+
+
+def test_a_command_to_go_on_with_can_be_pasted_whatever_its_folder_is_called(run, evaluator, model):
+    evaluator.statuses = dict.fromkeys(range(2, 99), Status.INFRA_ERROR)
+    model.kernels += [f"// latency: {us}\n" for us in range(200, 220)]
+    status, _, err = run("optimize", *TOY, "--in-flight", 1, "--budget", 9, "--out", "my runs/it's")
+    assert status == 3
+    evaluator.statuses, model.asked = {}, 0
+    command, *words = shlex.split(err.split("to continue: ")[1])
+    assert (command, words) == ("ascend-gym", ["resume", "my runs/it's"])
+    assert run(*words)[0] == 0
 
 
 def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, model, monkeypatch, tmp_path):
@@ -144,7 +156,7 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
     status, out, err = run("optimize", *TOY, "--json", "--in-flight", 1, "--out", "run")
     summary = json.loads(out)
     assert status == 130
-    assert "continue with 'ascend-gym resume run'" in err
+    assert "to continue: ascend-gym resume run" in err
     assert (summary["stop_reason"], summary["evaluations"]) == ("interrupted", 2)
     assert (tmp_path / "run/best/op_kernel/toy.cpp").read_text("utf-8") == FASTER
     assert json.loads((tmp_path / "run/summary.json").read_text("utf-8")) == summary
@@ -257,7 +269,7 @@ def test_an_outcome_that_cannot_be_written_exits_3_and_can_be_had_later(
         patched.setattr("ascend_gym.report.run_folder.write_candidate", full)
         status, out, err = run("optimize", *TOY, "--budget", 3, "--out", "run", "--json")
     assert (status, json.loads(out)["status"]) == (3, "infra_error")
-    assert "No space left on device; 'ascend-gym resume run' does it again" in " ".join(err.split())
+    assert "No space left on device; to do it again: ascend-gym resume run" in " ".join(err.split())
     asked = len(evaluator.requests)
     model.asked = 0
     status, out, _ = run("resume", "run", "--json")

@@ -1,6 +1,9 @@
 """``ascend-gym train`` and ``optimize --method ppo``: what they refuse, with and without the packages."""
 
+import shlex
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 from conftest import FakeEvaluator
@@ -57,3 +60,19 @@ def test_too_few_evaluations_are_refused_before_anything_is_loaded(
     told = ("--op-dir", toy_folder, "--evaluations", least - 1, "--out", tmp_path / "out", *options)
     assert f"one iteration takes {least} evaluations, got {least - 1}" in _refusal(run, "train", *told)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_training_prints_a_command_that_can_be_pasted(run, monkeypatch, toy_folder):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    ppo = SimpleNamespace(Training=lambda *_, **__: None, train=interrupted)
+    monkeypatch.setitem(sys.modules, "baselines.ppo", ppo)
+    monkeypatch.setattr("ascend_gym.cli.train.opened_daemons", lambda addresses, _: nullcontext(addresses))
+    told = ("--op-dir", toy_folder, "--evaluations", 300, "--out", "my runs/ppo", "--daemon", "ipc:///x y")
+    status, _, err = run("train", *told)
+    resume = ["train", "--resume", "my runs/ppo", "--evaluations", "300", "--daemon", "ipc:///x y"]
+    assert status == 130
+    assert shlex.split(err.split("the beginning: ")[1]) == ["ascend-gym", *resume]
+    status, _, err = run(*resume)
+    assert (status, "the beginning: " in err) == (130, True)

@@ -238,9 +238,10 @@ def test_only_the_configuration_reads_the_process_environment():
     assert readers - {"ascend_gym.core.config"} <= HANDS_ENVIRONMENT_ON
 
 
-def test_at_most_four_broad_excepts_in_the_project():
+def test_at_most_five_broad_excepts_in_the_project():
+    """The edges to a worker, to authors' code (three), and to Ray, whose late nodes raise Exception."""
     broad = [f"{module.name}:{line}" for module in _modules() for line in module.broad_excepts]
-    assert len(broad) <= 4, broad
+    assert len(broad) <= 5, broad
 
 
 def _is_broad(kind: ast.expr | None) -> bool:

@@ -7,12 +7,15 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 from rich.console import Console
+from synthetic_runs import invented_run
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison, Curve, Run, figure_notes
 from ascend_gym.report.leaderboard import paired_comparison
 from ascend_gym.report.metrics import P_NOTE, holm
+from ascend_gym.report.page.results import read_results
 from ascend_gym.report.sweep_summary import print_table, summary_notes, summary_tables
+from ascend_gym.sweep.store import ResultsStore
 
 METHODS = {"plain": (100.0, 80.0, 50.0), "clever": (100.0, 40.0, 25.0)}
 
@@ -87,6 +90,31 @@ def _named(method, operators, seeds, best_us=(100.0, 50.0)):
 
 
 FOUR = ("core/a", "core/b", "core/c", "core/d")
+
+
+def test_notes_tell_which_runs_an_operator_that_is_left_out_lacks():
+    runs = [*_named("best-of-n", FOUR, range(2)), *_named("openevolve", FOUR, range(2))]
+    runs = [run for run in runs if run.operator != "core/c" or run.method == "best-of-n"]
+    assert runs[-1].operator == "core/d"
+    runs[-1] = Run("openevolve", "core/d", 1, None)
+    assert Comparison(runs).notes() == [
+        "Left out, because runs of openevolve are missing: core/c.",
+        "Left out, because runs of openevolve are not finished: core/d.",
+    ]
+
+
+def test_operators_with_another_budget_are_not_said_to_lack_runs(tmp_path):
+    """Reports name methods by their budgets where runs have several."""
+    with ResultsStore(tmp_path / "results.sqlite", write=True) as store:
+        for operator, budget in (("core/a", 4), ("core/b", 4), ("core/c", 4), ("core/d", 8)):
+            for method in ("best-of-n", "openevolve"):
+                store.put(invented_run(operator, 1, method, 0, budget))
+        notes = read_results(store, store.runs()).main.notes()
+    assert (
+        "Left out, because only methods that are not compared have runs of it "
+        "(best-of-n (budget 8), openevolve (budget 8)): core/d."
+    ) in notes
+    assert not any("missing" in said or "not finished" in said for said in notes)
 
 
 def test_a_stray_run_takes_nothing_from_the_others():

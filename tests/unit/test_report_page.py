@@ -261,7 +261,7 @@ def test_unfinished_runs_leave_an_operator_out(tmp_path: Path) -> None:
     database_.close()
     with ResultsStore(path) as store:
         text = results_page(read_results(store, store.runs()), "t").html()
-    assert "Left out, because a run is missing or not finished: core/op001." in text
+    assert "Left out, because runs of openevolve are not finished: core/op001." in text
     assert "All levels, budget 4: 1 operator, 1 seed, 95 % intervals" in text
 
 

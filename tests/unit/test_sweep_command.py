@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,6 +87,23 @@ def test_what_is_wrong_in_a_file_is_told(tmp_path, text, reason):
     (tmp_path / "sweep.toml").write_text(f'methods = ["best-of-n"]\n{text}\n')
     with pytest.raises(MisuseError, match=reason):
         read_plan(tmp_path / "sweep.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('method = ["best-of-n"]', "method: unknown key, did you mean 'methods'?; known are op_dirs"),
+        ('operators = ["add"]', "methods: Field required"),
+    ],
+    ids=["misspelt", "missing"],
+)
+def test_a_plan_without_methods_is_told_what_it_lacks(tmp_path, text, told):
+    (tmp_path / "sweep.toml").write_text(f"{text}\n")
+    with pytest.raises(MisuseError) as refused:
+        read_plan(tmp_path / "sweep.toml")
+    reason = str(refused.value).removeprefix(f"{tmp_path / 'sweep.toml'}: ")
+    assert reason.startswith(told)
+    assert "{" not in reason, "no word about what else stands in the plan"
 
 
 def test_operators_of_ones_own_are_swept(tmp_path, toy_folder):
@@ -215,6 +233,22 @@ def test_a_resumed_sweep_tells_what_is_recorded_of_runs_that_have_not_ended(tmp_
     status, _, said = run("sweep", "--resume", "--out", "s", "--quiet")
     assert status == 0
     assert "1 of 2 runs have ended; recorded evaluations taken up: 4, of 1 unfinished\n" in said
+
+
+def test_a_command_to_resume_a_sweep_can_be_pasted_whatever_its_folder_is_called(
+    run, monkeypatch, fake_hosts
+):
+    def interrupted(hosts, chips):
+        raise KeyboardInterrupt
+
+    wanted = ("sweep", "--method", "best-of-n", "--op", "core/add", "--seed", 0, "--budget", 10)
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "opened_hosts", interrupted)
+        status, _, said = run(*wanted, "--out", "my sweeps/1")
+    command, *words = shlex.split(said.split("to continue: ")[1])
+    assert (status, command) == (130, "ascend-gym")
+    assert words == ["sweep", "--resume", "--out", "my sweeps/1"]
+    assert run(*words)[0] == 0
 
 
 def test_progress_counts_and_tells_ends_with_their_reasons():

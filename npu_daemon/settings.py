@@ -63,7 +63,14 @@ class RequestLimits(BaseModel):
 
 
 class TenantQuota(BaseModel):
-    """Quota of a tenant; see ``Quota``."""
+    """Quota of a tenant.
+
+    Attributes:
+        max_running: jobs on workers at a time; ``None`` for the number of workers.
+        max_queued: waiting jobs; beyond that the daemon reports that it is busy.
+        max_queued_mib: total size of the requests of waiting jobs; likewise.
+        max_device_seconds: total device time that may be charged; ``None`` for no limit.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,6 +1,7 @@
 """Records of the results store: runs, evaluations, source texts, sessions and operators.
 
-Field names are column names; ``schema.py`` declares the columns, ``docs/sweeps.md`` explains them.
+Field names are column names; ``schema.py`` declares the columns, ``docs/sweeps.md`` explains those that
+their names do not.
 """
 
 from __future__ import annotations

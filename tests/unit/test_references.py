@@ -77,3 +77,10 @@ def test_no_source_is_outside_the_repository() -> None:
         if (found := _OUTSIDE.search(path.read_text("utf-8")))
     }
     assert not cited
+
+
+def test_every_setting_of_the_reference_says_what_it_means() -> None:
+    rows = [line.split("|")[1:-1] for line in _made()[ROOT / "docs/reference/settings.md"].splitlines()]
+    settings = [[cell.strip() for cell in row] for row in rows if row]
+    assert any(row[0] == "`quota.max_queued`" for row in settings)
+    assert [row for row in settings if not all(row)] == []

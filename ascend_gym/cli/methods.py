@@ -351,15 +351,15 @@ def checkpoint_of(settings: RunSettings) -> Path:
 
 @contextmanager
 def needing_training_packages(what: str) -> Iterator[None]:
-    """Convert a missing Ray or PyTorch in the block into advice on what to install.
+    """Convert a missing package of others, such as Ray or what RLlib needs, into advice on what to install.
 
     Raises:
-        MisuseError: they are missing.
+        MisuseError: one is missing.
     """
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in ("ray", "torch", "tensorboardX"):
+        if (error.name or "").partition(".")[0] in ("ascend_gym", "baselines"):
             raise
         raise MisuseError(f"{what} needs {error.name}: pip install 'ascend-gym[train]'") from error
 

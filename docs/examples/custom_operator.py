@@ -31,8 +31,8 @@ def make_leaky(folder: Path) -> Path:
     return folder
 
 
-def main(folder: str, budget: str = "10") -> float:
-    """Search with random rewrite rules and return the speedup."""
+def main(folder: str = "ops", budget: str = "10") -> float:
+    """Write the operator below a new folder, search with random rewrite rules, and return the speedup."""
     op_dir = make_leaky(Path(folder) / "leaky")
     env = AscendOpEnv(
         "leaky", op_dir=str(op_dir), actions="rules", observations="features", budget=int(budget)

@@ -1,4 +1,4 @@
-"""An algorithm with ``learn`` and ``predict``, as in Stable-Baselines3, on the numeric twin."""
+"""``learn`` and ``predict`` of Stable-Baselines3: ``python docs/examples/learn_predict.py add 40``."""
 
 import sys
 from typing import Any
@@ -35,9 +35,14 @@ class CrossEntropy:
         return self
 
 
-if __name__ == "__main__":
-    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 40
-    twin = gymnasium.make("AscendOpTuning-v0", operator=sys.argv[1], reward="speedup", budget=steps + 1)
-    model = CrossEntropy(twin).learn(steps)
+def main(operator: str = "add", steps: str = "40") -> CrossEntropy:
+    """Learn on an operator and return what has learnt."""
+    twin = gymnasium.make("AscendOpTuning-v0", operator=operator, reward="speedup", budget=int(steps) + 1)
+    model = CrossEntropy(twin).learn(int(steps))
     print(f"best speedup {twin.unwrapped.get_state().episode.speedup:.3f}")
     twin.close()
+    return model
+
+
+if __name__ == "__main__":
+    model = main(*sys.argv[1:])

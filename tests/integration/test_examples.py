@@ -1,5 +1,6 @@
 """The examples of the documentation, run on the real daemon and simulator."""
 
+import inspect
 import json
 import runpy
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_a_method_of_ones_own_searches(tmp_path, monkeypatch, capsys):
     summary = json.loads(capsys.readouterr().out)
     assert (summary["method"], summary["evaluations"]) == ("own_method.py:Climb", 4)
     assert summary["speedup"] >= 1.0
+
+
+@pytest.mark.parametrize("name", ["random_agent.py", "learn_predict.py", "custom_operator.py"])
+def test_examples_need_no_arguments_and_the_page_shows_their_defaults(name):
+    example = runpy.run_path(str(EXAMPLES / name))
+    defaults = [each.default for each in inspect.signature(example["main"]).parameters.values()]
+    assert inspect.Parameter.empty not in defaults
+    command = f"python docs/examples/{name} {' '.join(defaults[:2])}"
+    assert f"``{command}``" in example["__doc__"]
+    assert f"| `{command}` |" in (EXAMPLES.parent / "environment.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

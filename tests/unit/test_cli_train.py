@@ -8,6 +8,9 @@ from types import SimpleNamespace
 import pytest
 from conftest import FakeEvaluator
 
+from ascend_gym.cli.methods import needing_training_packages
+from ascend_gym.core.errors import MisuseError
+
 
 def _refusal(run, *arguments):
     status, _, errors = run(*arguments)
@@ -20,6 +23,14 @@ def test_training_says_what_to_install(run, monkeypatch, toy_folder, tmp_path):
         monkeypatch.setitem(sys.modules, package, None)
     options = ("--op-dir", toy_folder, "--out", tmp_path / "out", "--daemon", "ipc:///nowhere")
     assert "pip install 'ascend-gym[train]'" in _refusal(run, "train", *options)
+
+
+def test_packages_that_only_rllib_imports_are_advised_too_and_ours_are_not():
+    with pytest.raises(MisuseError) as refused, needing_training_packages("training"):
+        raise ModuleNotFoundError("No module named 'tree'", name="tree")
+    assert str(refused.value) == "training needs tree: pip install 'ascend-gym[train]'"
+    with pytest.raises(ModuleNotFoundError), needing_training_packages("training"):
+        raise ModuleNotFoundError("No module named 'baselines.ppo'", name="baselines.ppo")
 
 
 def test_a_search_with_a_policy_says_what_to_install(run, monkeypatch, toy_folder, tmp_path):

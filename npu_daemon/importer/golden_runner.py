@@ -125,12 +125,15 @@ def answer(golden: Any, drawn: Any, call: dict[str, Any]) -> dict[str, Any]:
 
 
 def attempted(step: Callable[[], dict[str, Any]], script: str) -> dict[str, Any]:
-    """Return what a step gives, or what the author's code raised and the line of the script where it did."""
+    """Return what a step gives, or what the author's code raised, and file and line beside the script."""
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - the edge to an author's code
-        last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
-        return {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
+        folder = Path(script).parent
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [each for each in frames if Path(each.filename).parent == folder]
+        place = {"file": Path(own[-1].filename).name, "line": own[-1].lineno} if own else {}
+        return {"error": f"{type(error).__name__}: {error}", **place}
 
 
 def imported(script: str, operator: str) -> dict[str, Any]:

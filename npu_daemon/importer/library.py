@@ -36,7 +36,7 @@ from ascend_gym.suite.sources import read_source
 from npu_daemon.importer.library_cases import CaseDraft, ProposedTensor, output_dtypes, proposals
 from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import python_folders, run_confined
-from npu_daemon.importer.writing import Entries, entry_of, manifest_text, write_arrays
+from npu_daemon.importer.writing import Entries, entry_of, manifest_text, storable, write_arrays
 
 NO_REFERENCE = "no reference: "
 """How the first comment of a manifest begins that expects what the operator's own sources compute."""
@@ -266,7 +266,7 @@ def _call(
     for number, (parameter, row) in enumerate(zip(definition.inputs, arrays, strict=True)):
         paths = [str(folder / f"input{number}_{index}.npy") for index in range(len(row))]
         for path, array in zip(paths, row, strict=True):
-            np.save(path, array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array)
+            np.save(path, storable(array))
         files.append(None if not paths else paths if parameter.dynamic else paths[0])
     dtypes = [None if each.dtype is None else each.dtype.value for each in proposal.inputs]
     out = [None if each is None else each.value for each in output_dtypes(definition, proposal)]
@@ -343,7 +343,7 @@ def _answered(
     for row in rows:
         if "error" in row:
             line = f":{row['line']}" if row.get("line") else ""
-            raise OperatorFormatError(f"tests/assets/golden.py{line}: {row['error']}")
+            raise OperatorFormatError(f"tests/assets/{row.get('file', 'golden.py')}{line}: {row['error']}")
     if len(rows) < VARIANTS:
         raise OperatorFormatError("tests/assets/golden.py did not finish in time")
     outputs = [_outputs(definition, proposal, row["outputs"]) for row in rows]
@@ -381,6 +381,9 @@ def _answered(
             continue
         if dtype is None:
             raise OperatorFormatError(f"output {parameter.name} has a type that cases cannot hold")
+        several = dtype.is_floating and sum(each.size for each in arrays) > 1
+        if several and not any(np.isfinite(each).any() for each in arrays):
+            raise OperatorFormatError(f"golden.py gives {parameter.name} without one finite value")
         shapes = tuple(array.shape for array in arrays)
         if said is not None and said.shapes is not None and said.shapes != shapes:
             if [math.prod(each) for each in said.shapes] != [array.size for array in arrays]:

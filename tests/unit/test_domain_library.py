@@ -10,7 +10,7 @@ import pytest
 from benchmark_modules import fidelity_benchmark
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
-from ascend_gym.core.records import DType
+from ascend_gym.core.records import DType, TensorSpec, ValueRange
 from ascend_gym.suite import imported, loader
 from ascend_gym.suite.cann_opdef import read_opdef
 from ascend_gym.suite.domain_library import (
@@ -19,6 +19,7 @@ from ascend_gym.suite.domain_library import (
     read_library_operator,
     tiling_sources,
 )
+from ascend_gym.suite.inputs import read_data_file
 from npu_daemon.importer import library
 from npu_daemon.importer.golden_runner import stored
 from npu_daemon.importer.library import NO_REFERENCE, write_library_operator
@@ -32,6 +33,7 @@ from npu_daemon.importer.library_cases import (
 from npu_daemon.importer.library_texts import faked_contexts, graph_example, tiling_tests
 from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import CallArgument, RecordedTensor
+from npu_daemon.importer.writing import write_arrays
 
 _DEFINITION = """
 class Twice : public OpDef {
@@ -201,6 +203,7 @@ def test_golden_py_says_what_is_right(root: Path, tmp_path: Path) -> None:
         (_GOLDEN.replace("x * scale", "x * scales"), "golden.py:5: NameError"),
         ("import no_such_package\n" + _GOLDEN, "needs no_such_package (pip install no_such_package)"),
         (_GOLDEN.replace("x * scale", "x[:3] * scale"), "gives y the shape ((3,),), the case says ((64,),)"),
+        (_GOLDEN.replace("x * scale", "x / np.float32(0)"), "golden.py gives y without one finite value"),
         ("value = 1\n", "no __golden__ table"),
     ],
 )
@@ -453,3 +456,15 @@ def test_a_sweep_measures_only_what_it_is_asked_for() -> None:
     assert [to_measure(row, "twice", [], ["twice"]) for row in (None, right, stopped)] == [True] * 3
     assert [to_measure(row, "twice", [], ["thrice"]) for row in (None, right, stopped)] == [False] * 3
     assert [to_measure(row, "twice", ["wrong"], ["twice"]) for row in (right, stopped)] == [False, True]
+
+
+def test_four_bits_are_written_and_read_as_bytes(tmp_path: Path) -> None:
+    tensor = TensorSpec(
+        name="y", dtype=DType.INT4, shapes=((3,),), values=ValueRange(kind="file", file="data/inputs/y.npy")
+    )
+    given = np.array([-8, 0, 7]).astype(ml_dtypes.int4)
+    assert write_arrays(tmp_path / "data", "inputs", tensor, [[given]]) == "data/inputs/y.npy"
+    assert np.array_equal(read_data_file(tensor, 0, tmp_path), given)
+    np.save(tmp_path / "data/inputs/y.npy", np.array([-9, 0, 7], np.int8))
+    with pytest.raises(OperatorFormatError, match="it has -9 to 7"):
+        read_data_file(tensor, 0, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import ml_dtypes
@@ -468,3 +469,15 @@ def test_four_bits_are_written_and_read_as_bytes(tmp_path: Path) -> None:
     np.save(tmp_path / "data/inputs/y.npy", np.array([-9, 0, 7], np.int8))
     with pytest.raises(OperatorFormatError, match="it has -9 to 7"):
         read_data_file(tensor, 0, tmp_path)
+
+
+def test_the_elements_of_a_tuple_in_a_json_file_are_one_attribute(root: Path) -> None:
+    text = _DEFINITION.replace('"scale").Float(2.0)', '"sizes").AttrType(REQUIRED).ListInt()')
+    definition = read_opdef(text.replace("CHIP", "ascend910b"), "twice_def.cpp", "Twice")
+    sizes = [{"name": "sizes", "type": "attr_tuple", "range_values": each} for each in (1, 13, 14)]
+    x = {"name": "x", "type": "tensor", "dtype": "fp32", "shape": [4], "range_values": [0, 1]}
+    path = root / "math/twice/tests/st/atk_twice.json"
+    path.write_text(json.dumps([{"inputs": [x, sizes]}, {"inputs": [x, sizes[:1]]}]), encoding="utf-8")
+    (root / "math/twice/tests/st/twice.csv").unlink()
+    found = proposals(root / "math/twice", definition, pytest.fail)
+    assert [each.attributes["sizes"] for each in found] == [[1, 13, 14], [1]]

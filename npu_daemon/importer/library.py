@@ -352,13 +352,14 @@ def _answered(
             if file is not None and place < len(inputs[variant]) and inputs[variant][place]:
                 own = inputs[variant][place]
                 changed = [np.load(each) for each in (file if isinstance(file, list) else [file])]
-                drawn = [each.shape for each in changed]
-                if drawn != [each.shape for each in own]:
+                if [each.size for each in changed] != [each.size for each in own]:
                     raise OperatorFormatError(
-                        f"__input__ of golden.py gives {definition.inputs[place].name} the shape {drawn}"
+                        f"__input__ of golden.py gives {definition.inputs[place].name} "
+                        f"the shape {[each.shape for each in changed]}"
                     )
                 inputs[variant][place] = [
-                    each.astype(before.dtype) for each, before in zip(changed, own, strict=True)
+                    each.reshape(before.shape).astype(before.dtype)
+                    for each, before in zip(changed, own, strict=True)
                 ]
     tensors = []
     for place, (parameter, dtype) in enumerate(

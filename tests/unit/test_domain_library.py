@@ -410,7 +410,7 @@ def test_an_input_py_beside_draws_what_golden_py_expects(root: Path, tmp_path: P
     (assets / "golden.py").write_text(_GOLDEN, encoding="utf-8")
     (assets / "input.py").write_text(
         "import numpy as np\n"
-        "def drawn(x, **_):\n    return [np.sort(x)]\n"
+        "def drawn(x, **_):\n    return [np.sort(x).reshape(-1, 1)]\n"
         "__input__ = {'kernel': {'twice': 'drawn'}}\n",
         encoding="utf-8",
     )

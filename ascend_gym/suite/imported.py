@@ -42,7 +42,7 @@ _IMPORTER = "npu_daemon.importer.__main__"
 _FOLDER = "imported"
 _VERSION = 3  # of what the importer writes for the same example
 _READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
-_LIBRARY_VERSION = 6
+_LIBRARY_VERSION = 7
 _LIBRARY_READ = (
     "op_host/*_def*",
     "op_host/CMakeLists.txt",

@@ -152,6 +152,10 @@ def read_data_file(
             array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
             if array.dtype == np.uint16 and tensor.dtype is DType.BFLOAT16:
                 array = array.view(dtype)
+            if array.dtype == np.int8 and tensor.dtype is DType.INT4:
+                if array.size and not -8 <= array.min() <= array.max() <= 7:
+                    raise ValueError(f"it has {array.min()} to {array.max()}")
+                array = array.astype(dtype)
         else:
             data = path.read_bytes()
             if len(data) != tensor.dtype.size_bytes(math.prod(shape)):

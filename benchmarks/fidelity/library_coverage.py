@@ -75,7 +75,8 @@ def main() -> int:
     waiting = []
     for root in arguments.cann_library:
         for name, folder in operator_folders(root.resolve()).items():
-            if (arguments.op and name not in arguments.op) or (root.resolve().name, name) in rows:
+            earlier = rows.get((root.resolve().name, name))
+            if not to_measure(earlier, name, arguments.again, arguments.op):
                 continue
             try:
                 read_library_operator(folder, root.resolve())
@@ -85,7 +86,8 @@ def main() -> int:
             waiting.append((digest_of("drawn", root.resolve().name, name), root.resolve(), name, folder))
     waiting.sort(key=lambda each: each[0])
     for _, root, name, folder in waiting:
-        _keep(rows, root, name, folder, {"class": "not reached", "cause": ""})
+        if (root.name, name) not in rows:
+            _keep(rows, root, name, folder, {"class": "not reached", "cause": ""})
     ends_s = time.monotonic() + arguments.slice_s
 
     def measured(folder: Path) -> dict[str, str] | None:
@@ -245,14 +247,29 @@ def _share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({100 * part / whole:.0f} %)" if whole else "none"
 
 
+def to_measure(
+    earlier: dict[str, str] | None, name: str, again: Sequence[str], operators: Sequence[str]
+) -> bool:
+    """Say whether a sweep measures an operator of the given libraries.
+
+    Args:
+        earlier: its line in the file, which stays until there is another; ``None`` without one.
+        name: of the operator.
+        again: classes to measure once more; "not reached" always is.
+        operators: names to measure, whatever their class unless ``again`` says some; empty for all.
+    """
+    if operators and name not in operators:
+        return False
+    named = bool(operators) and not again
+    return earlier is None or named or earlier["class"] in (*again, "not reached")
+
+
 def _earlier(arguments: argparse.Namespace) -> list[dict[str, str]]:
-    """Return the lines to keep."""
+    """Return the lines of the file that the sweep starts from."""
     if not (arguments.resume or not arguments.cann_library) or not arguments.csv.is_file():
         return []
-    dropped = (*arguments.again, "not reached") if arguments.cann_library else ()
     with arguments.csv.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [row for row in rows if row["class"] not in dropped and row["operator"] not in arguments.op]
+        return list(csv.DictReader(file))
 
 
 def _write(path: Path, rows: Iterable[dict[str, str]]) -> None:
@@ -270,7 +287,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--csv", type=Path, metavar="FILE", help="rewritten after every operator")
     parser.add_argument("--resume", action="store_true", help="keep what is in the file")
     parser.add_argument("--again", nargs="+", default=[], metavar="CLASS", help="but for these classes")
-    parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
+    parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these, of any class")
     parser.add_argument("--jobs", type=int, default=1, help="operators at a time")
     parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")
     parser.add_argument("--slice-s", type=float, default=math.inf, help="begin no operator after so many")

@@ -44,7 +44,7 @@ def stored(path: Path, value: Any) -> dict[str, Any]:
         array = array.astype(np.float32)
     if name in ("int4", "uint4"):  # of ml_dtypes
         array = array.astype(np.int8)
-    if array.dtype.hasobject or array.dtype.kind not in "biufc":
+    if array.dtype.isbuiltin != 1 or array.dtype.kind not in "biufc":  # such as floats of eight bits
         raise TypeError(f"an output of type {name}")
     np.save(path, array)
     return {"file": str(path), "dtype": name, "shape": list(array.shape)}
@@ -81,7 +81,16 @@ def called(function: Any, inputs: list[Any], attributes: dict[str, Any], context
     return function(*inputs, **keywords)
 
 
-def answer(module: ModuleType, operator: str, call: dict[str, Any]) -> dict[str, Any]:
+def stored_input(path: Path, value: Any) -> Any:
+    """Write an input, or each of a list of them; return the files."""
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return [stored(path.with_name(f"{path.name}_{i}.npy"), each)["file"] for i, each in enumerate(value)]
+    return stored(path.with_name(f"{path.name}.npy"), value)["file"]
+
+
+def answer(golden: Any, drawn: Any, call: dict[str, Any]) -> dict[str, Any]:
     """Return what one call gives."""
     inputs = [
         None
@@ -92,23 +101,17 @@ def answer(module: ModuleType, operator: str, call: dict[str, Any]) -> dict[str,
         for file, dtype in zip(call["inputs"], call["dtypes"], strict=True)
     ]
     target = Path(call["target"])
-    drawn = function_of(module, "__input__", operator)
     changed = None
     if drawn is not None:
         given = called(drawn, inputs, call["attributes"], call["context"])
         inputs = list(given) if isinstance(given, (list, tuple)) else [given]
-        changed = [
-            None if each is None or isinstance(each, list) else stored(target / f"in{i}.npy", each)["file"]
-            for i, each in enumerate(inputs)
-        ]
+        changed = [stored_input(target / f"in{i}", each) for i, each in enumerate(inputs)]
     kept = [
         None if each is None else [one.copy() for one in each] if isinstance(each, list) else each.copy()
         for each in inputs
     ]
     with np.errstate(all="ignore"):
-        result = called(
-            function_of(module, "__golden__", operator), kept, call["attributes"], call["context"]
-        )
+        result = called(golden, kept, call["attributes"], call["context"])
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
     rows: list[Any] = []
     for number, output in enumerate(outputs):
@@ -122,27 +125,40 @@ def answer(module: ModuleType, operator: str, call: dict[str, Any]) -> dict[str,
 
 
 def attempted(step: Callable[[], dict[str, Any]], script: str) -> dict[str, Any]:
-    """Return what a step gives, or what the author's code raised and the line of the script where it did."""
+    """Return what a step gives, or what the author's code raised, and file and line beside the script."""
     try:
         return step()
     except BaseException as error:  # noqa: BLE001 - the edge to an author's code
-        last = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == script]
-        return {"error": f"{type(error).__name__}: {error}", "line": last[-1].lineno if last else None}
+        folder = Path(script).parent
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [each for each in frames if Path(each.filename).parent == folder]
+        place = {"file": Path(own[-1].filename).name, "line": own[-1].lineno} if own else {}
+        return {"error": f"{type(error).__name__}: {error}", **place}
 
 
 def imported(script: str, operator: str) -> dict[str, Any]:
-    """Import a golden.py."""
+    """Import a golden.py; return its function and that which draws inputs, its own or of an input.py."""
     sys.path.insert(0, str(Path(script).parent))
-    specification = importlib.util.spec_from_file_location("golden", script)
+    module = module_of(script)
+    golden, drawn = (function_of(module, table, operator) for table in ("__golden__", "__input__"))
+    if golden is None:
+        raise LookupError(f"__golden__ names no function for {operator}")
+    beside = Path(script).with_name("input.py")
+    if drawn is None and beside.is_file():
+        drawn = function_of(module_of(str(beside)), "__input__", operator)
+    return {"golden": golden, "drawn": drawn}
+
+
+def module_of(script: str) -> ModuleType:
+    """Import a file."""
+    specification = importlib.util.spec_from_file_location(Path(script).stem, script)
     if specification is None or specification.loader is None:
         raise ImportError(f"{script} is no Python module")
     module = importlib.util.module_from_spec(specification)
     # a decorator that the authors' test framework puts beside their names; the table says the same
     vars(module)["register_golden"] = lambda _operators: lambda function: function
     specification.loader.exec_module(module)
-    if function_of(module, "__golden__", operator) is None:
-        raise LookupError(f"__golden__ names no function for {operator}")
-    return {"module": module}
+    return module
 
 
 def main() -> None:
@@ -160,7 +176,7 @@ def main() -> None:
         return
     for call in json.loads(Path(calls).read_text()):
         np.random.seed(0)
-        say(attempted(partial(answer, begun["module"], operator, call), script))
+        say(attempted(partial(answer, begun["golden"], begun["drawn"], call), script))
 
 
 if __name__ == "__main__":

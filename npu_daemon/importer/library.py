@@ -8,13 +8,15 @@ expected.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
+import math
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,14 +36,15 @@ from ascend_gym.suite.sources import read_source
 from npu_daemon.importer.library_cases import CaseDraft, ProposedTensor, output_dtypes, proposals
 from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import python_folders, run_confined
-from npu_daemon.importer.writing import Entries, entry_of, manifest_text, write_arrays
+from npu_daemon.importer.writing import Entries, entry_of, manifest_text, storable, write_arrays
 
 NO_REFERENCE = "no reference: "
 """How the first comment of a manifest begins that expects what the operator's own sources compute."""
 
 VARIANTS = 2
 MAX_CASES = 3
-_TRIED = 8
+_TRIED = 8  # proposals at a time, which one run of golden.py answers
+_TRIED_AT_MOST = 64
 _GOLDEN_TIMEOUT_S = 120.0
 _RUNNER = Path(__file__).with_name("golden_runner.py")
 _FUNCTION = re.compile(r"^__golden__", re.MULTILINE)
@@ -89,7 +92,6 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
             f"{folder}: no case: its tests and examples say none that the 910B supports{told}"
         )
     shapes = OutputShapes(operator, definition, notes.append)
-    proposed = [shapes.completed(each, _input_sets(each)[0]) for each in proposed[:_TRIED]]
     script = operator.folder / "tests" / "assets" / "golden.py"
     found: list[_Found] = []
     lacking = "its authors left no golden.py"
@@ -97,7 +99,11 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
         lacking += "; its gen_data.py is not read"
     if script.is_file():
         try:
-            found = _with_golden(script, operator, definition, proposed, notes.append)[:MAX_CASES]
+            for batch in _batches(proposed):
+                batch = [shapes.completed(each, _input_sets(each)[0]) for each in batch]
+                found += _with_golden(script, operator, definition, batch, shapes, notes.append, len(found))
+                if len(found) >= MAX_CASES:
+                    break
             lacking = notes[-1] if not found and notes else lacking
         except OperatorFormatError as error:
             lacking = str(error)
@@ -105,7 +111,13 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
     baseline = not found
     if baseline:
         said = proposals(operator.folder, definition, notes.append, with_outputs=True)
-        found = _without_golden(definition, said or proposed, notes.append)[:MAX_CASES]
+        for batch in _batches(said or proposed):
+            if not said:
+                batch = [shapes.completed(each, _input_sets(each)[0]) for each in batch]
+            found += _without_golden(definition, batch, notes.append, len(found))
+            if len(found) >= MAX_CASES:
+                break
+    found = found[:MAX_CASES]
     if not found:
         raise OperatorFormatError(f"{folder}: no case can be made: {notes[-1] if notes else lacking}")
     operator_table: dict[str, Any] = {
@@ -130,6 +142,11 @@ def write_library_operator(folder: Path, root: Path, target: Path) -> None:
     (target / "op.toml").write_text(
         manifest_text(operator_table, _tolerances(found), cases, kept[:40]), encoding="utf-8"
     )
+
+
+def _batches(proposed: Sequence[CaseDraft]) -> Iterator[Sequence[CaseDraft]]:
+    for begin in range(0, min(len(proposed), _TRIED_AT_MOST), _TRIED):
+        yield proposed[begin : begin + _TRIED]
 
 
 def _entries(at: Path, side: str, tensors: Sequence[TensorSpec], sets: Sets) -> list[str]:
@@ -161,6 +178,10 @@ def _drawn(tensor: ProposedTensor, rng: np.random.Generator) -> list[Array]:
     if tensor.low is None and not dtype.is_floating:
         low, high = 0.0, 1.0 if dtype is DType.BOOL else 3.0
     low, high = min(low, high), max(low, high)
+    if dtype.is_floating or dtype is DType.COMPLEX64:  # a range may be that of another type of the row
+        part = np.float32 if dtype is DType.COMPLEX64 else numpy_dtype(dtype)
+        limit = min(float(ml_dtypes.finfo(part).max), 2.0**1022)  # type: ignore[no-untyped-call]
+        low, high = max(low, -limit), min(high, limit)
     arrays = []
     for shape in tensor.shapes:
         if dtype is DType.COMPLEX64:
@@ -196,9 +217,11 @@ def _with_golden(
     operator: LibraryOperator,
     definition: OperatorDef,
     proposed: Sequence[CaseDraft],
+    shapes: OutputShapes,
     note: Any,
+    first: int,
 ) -> list[_Found]:
-    """Return the cases for which golden.py gives outputs that fit the definition."""
+    """Return the cases for which golden.py gives outputs that fit the definition, numbered from ``first``."""
     text = script.read_text(encoding="utf-8", errors="replace")
     if not _FUNCTION.search(text):
         raise OperatorFormatError("tests/assets/golden.py: no __golden__ table")
@@ -224,7 +247,7 @@ def _with_golden(
         for number, each in enumerate(proposed):
             own = rows[number * VARIANTS : (number + 1) * VARIANTS]
             try:
-                found.append(_answered(definition, each, sets[number], own, len(found)))
+                found.append(_answered(definition, each, shapes, sets[number], own, first + len(found)))
             except (OperatorFormatError, ValidationError, ValueError) as error:
                 said = reason_of(error) if isinstance(error, ValidationError) else str(error)
                 note(f"{each.where}: {said}")
@@ -243,7 +266,7 @@ def _call(
     for number, (parameter, row) in enumerate(zip(definition.inputs, arrays, strict=True)):
         paths = [str(folder / f"input{number}_{index}.npy") for index in range(len(row))]
         for path, array in zip(paths, row, strict=True):
-            np.save(path, array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array)
+            np.save(path, storable(array))
         files.append(None if not paths else paths if parameter.dynamic else paths[0])
     dtypes = [None if each.dtype is None else each.dtype.value for each in proposal.inputs]
     out = [None if each is None else each.value for each in output_dtypes(definition, proposal)]
@@ -305,7 +328,12 @@ def _run_golden(script: Path, operator: LibraryOperator, scratch: Path) -> list[
 
 
 def _answered(
-    definition: OperatorDef, proposal: CaseDraft, inputs: Sets, rows: Sequence[dict[str, Any]], number: int
+    definition: OperatorDef,
+    proposal: CaseDraft,
+    inferred: OutputShapes,
+    inputs: Sets,
+    rows: Sequence[dict[str, Any]],
+    number: int,
 ) -> _Found:
     """Return the case of a proposal with what golden.py answered.
 
@@ -315,21 +343,24 @@ def _answered(
     for row in rows:
         if "error" in row:
             line = f":{row['line']}" if row.get("line") else ""
-            raise OperatorFormatError(f"tests/assets/golden.py{line}: {row['error']}")
+            raise OperatorFormatError(f"tests/assets/{row.get('file', 'golden.py')}{line}: {row['error']}")
     if len(rows) < VARIANTS:
         raise OperatorFormatError("tests/assets/golden.py did not finish in time")
     outputs = [_outputs(definition, proposal, row["outputs"]) for row in rows]
     for variant, row in enumerate(rows):
         for place, file in enumerate(row["inputs"] or ()):
             if file is not None and place < len(inputs[variant]) and inputs[variant][place]:
-                own = inputs[variant][place][0]
-                changed = np.load(file)
-                if changed.shape != own.shape:
+                own = inputs[variant][place]
+                changed = [np.load(each) for each in (file if isinstance(file, list) else [file])]
+                if [each.size for each in changed] != [each.size for each in own]:
                     raise OperatorFormatError(
                         f"__input__ of golden.py gives {definition.inputs[place].name} "
-                        f"the shape {changed.shape}"
+                        f"the shape {[each.shape for each in changed]}"
                     )
-                inputs[variant][place] = [changed.astype(own.dtype)]
+                inputs[variant][place] = [
+                    each.reshape(before.shape).astype(before.dtype)
+                    for each, before in zip(changed, own, strict=True)
+                ]
     tensors = []
     for place, (parameter, dtype) in enumerate(
         zip(definition.outputs, output_dtypes(definition, proposal), strict=True)
@@ -351,13 +382,19 @@ def _answered(
             continue
         if dtype is None:
             raise OperatorFormatError(f"output {parameter.name} has a type that cases cannot hold")
+        several = dtype.is_floating and sum(each.size for each in arrays) > 1
+        if several and not any(np.isfinite(each).any() for each in arrays):
+            raise OperatorFormatError(f"golden.py gives {parameter.name} without one finite value")
         shapes = tuple(array.shape for array in arrays)
         if said is not None and said.shapes is not None and said.shapes != shapes:
-            if [np.prod(each) for each in said.shapes] != [array.size for array in arrays]:
-                raise OperatorFormatError(
-                    f"golden.py gives {parameter.name} the shape {shapes}, the case says {said.shapes}"
-                )
-            shapes = said.shapes
+            if [math.prod(each) for each in said.shapes] != [array.size for array in arrays]:
+                own_function = inferred.completed(dataclasses.replace(proposal, outputs=()), inputs[0])
+                if not own_function.outputs or own_function.outputs[place].shapes != shapes:
+                    raise OperatorFormatError(
+                        f"golden.py gives {parameter.name} the shape {shapes}, the case says {said.shapes}"
+                    )
+                said = own_function.outputs[place]  # a row of the tests is wrong
+            shapes = said.shapes or shapes
             for answer in outputs:
                 answer[place] = [
                     array.reshape(shape) for array, shape in zip(answer[place], shapes, strict=True)
@@ -424,10 +461,12 @@ def _defaults(definition: OperatorDef) -> dict[str, Any]:
     return {}
 
 
-def _without_golden(definition: OperatorDef, proposed: Sequence[CaseDraft], note: Any) -> list[_Found]:
+def _without_golden(
+    definition: OperatorDef, proposed: Sequence[CaseDraft], note: Any, first: int
+) -> list[_Found]:
     """Return cases whose outputs are those of the operator's own sources; their shapes have to be said."""
     found: list[_Found] = []
-    for each in proposed[:_TRIED]:
+    for each in proposed:
         if not each.outputs:
             each = _same_shapes(definition, each)
         dtypes = output_dtypes(definition, each)
@@ -451,7 +490,7 @@ def _without_golden(definition: OperatorDef, proposed: Sequence[CaseDraft], note
                         name=parameter.name, dtype=dtype, shapes=said.shapes, dynamic=parameter.dynamic
                     )
                 )
-            case = _case(definition, each, tuple(tensors), len(found))
+            case = _case(definition, each, tuple(tensors), first + len(found))
         except (OperatorFormatError, ValidationError, ValueError) as error:
             note(f"{each.where}: {reason_of(error) if isinstance(error, ValidationError) else error}")
             continue

@@ -183,8 +183,13 @@ def _fits(proposal: CaseDraft, definition: OperatorDef, note: Note) -> bool:
 
 
 def output_dtypes(definition: OperatorDef, proposal: CaseDraft) -> list[DType | None]:
-    """Return the types of the outputs in the column of the definition that a proposal's inputs are in."""
+    """Return the types of the outputs in the column of the definition that a proposal's inputs are in.
+
+    Of several such columns it is the first whose outputs have the types that the proposal says, if one does.
+    """
     columns = max((len(each.dtypes) for each in definition.inputs), default=0)
+    said = [each.dtype for each in proposal.outputs]
+    fitting = []
     for column in range(max(columns, 1)):  # types that follow others are said by the case alone
         if all(
             tensor.dtype is None
@@ -196,13 +201,18 @@ def output_dtypes(definition: OperatorDef, proposal: CaseDraft) -> list[DType | 
                 parameter.dtypes[min(column, len(parameter.dtypes) - 1)] if parameter.dtypes else None
                 for parameter in definition.outputs
             ]
-            said = [each.dtype for each in proposal.outputs] or own
-            return (
-                [mine if mine is not None else theirs for mine, theirs in zip(own, said, strict=False)]
-                if len(said) == len(own)
-                else own
-            )
-    return [None for _ in definition.outputs]
+            fitting.append(own)
+    if not fitting:
+        return [None for _ in definition.outputs]
+    if len(said) != len(definition.outputs):
+        return fitting[0]
+    agreeing = [
+        own
+        for own in fitting
+        if all(None in (mine, theirs) or mine == theirs for mine, theirs in zip(own, said, strict=True))
+    ]
+    chosen = (agreeing or fitting)[0]
+    return [mine if mine is not None else theirs for mine, theirs in zip(chosen, said, strict=True)]
 
 
 # --- csv ---
@@ -397,7 +407,8 @@ def _json_case(case: dict[str, Any], definition: OperatorDef, where: str) -> Cas
         if kind in ("tensor", "tensors", "tensor_list"):
             tensors.append((group, str(group[0].get("name"))))
         else:
-            given[str(group[0].get("name"))] = group[0].get("range_values")
+            values = [one.get("range_values") for one in group]  # of an attr_tuple one an element
+            given[str(group[0].get("name"))] = values[0] if len(values) == 1 else values
     required = [each for each in definition.inputs if not each.optional]
     if len(tensors) not in (len(definition.inputs), len(required)):
         raise ValueError(f"{len(tensors)} tensors, the definition has {len(definition.inputs)} inputs")

@@ -96,8 +96,15 @@ def write_arrays(data: Path, side: str, tensor: TensorSpec, variants: Sequence[S
         for index, array in enumerate(arrays):
             path = data / pattern.format(variant=variant, index=index)
             path.parent.mkdir(parents=True, exist_ok=True)
-            np.save(path, array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array)
+            np.save(path, storable(array))
     return f"{'data' if data.name == 'data' else f'data/{data.name}'}/{pattern}"
+
+
+def storable(array: Array) -> Array:
+    """Return the elements as a type that ``.npy`` files know: bfloat16 as uint16, int4 as int8."""
+    if array.dtype == ml_dtypes.bfloat16:
+        return array.view(np.uint16)
+    return array.astype(np.int8) if array.dtype == ml_dtypes.int4 else array
 
 
 def _equal(left: Sequence[Array], right: Sequence[Array]) -> bool:

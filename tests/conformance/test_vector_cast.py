@@ -311,6 +311,12 @@ def test_half_becomes_four_bits_two_a_byte(machine: Machine, mode: int, count: i
     assert (line.name, line.repeats) == ("Cast", -(-count // 128))
 
 
+def test_an_offset_in_global_memory_of_four_bits_counts_elements(machine: Machine) -> None:
+    machine.reset()
+    machine.call("global offset int4", DST, 24)
+    assert machine.view(DST, "int32", 2).tolist() == [12, 40]  # bytes, and elements that are left
+
+
 def test_four_bits_become_half(machine: Machine) -> None:
     machine.reset()
     machine.put(SRC, np.array([0x10, 0x32, 0x87, 0xF9], np.uint8))

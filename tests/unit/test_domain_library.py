@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from benchmark_modules import fidelity_benchmark
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
-from ascend_gym.core.records import DType
+from ascend_gym.core.records import DType, TensorSpec, ValueRange
 from ascend_gym.suite import imported, loader
 from ascend_gym.suite.cann_opdef import read_opdef
 from ascend_gym.suite.domain_library import (
@@ -18,12 +20,21 @@ from ascend_gym.suite.domain_library import (
     read_library_operator,
     tiling_sources,
 )
+from ascend_gym.suite.inputs import read_data_file
+from npu_daemon.importer import library
 from npu_daemon.importer.golden_runner import stored
 from npu_daemon.importer.library import NO_REFERENCE, write_library_operator
-from npu_daemon.importer.library_cases import proposals, recorded_case
+from npu_daemon.importer.library_cases import (
+    CaseDraft,
+    ProposedTensor,
+    output_dtypes,
+    proposals,
+    recorded_case,
+)
 from npu_daemon.importer.library_texts import faked_contexts, graph_example, tiling_tests
 from npu_daemon.importer.output_shapes import OutputShapes
 from npu_daemon.importer.record import CallArgument, RecordedTensor
+from npu_daemon.importer.writing import write_arrays
 
 _DEFINITION = """
 class Twice : public OpDef {
@@ -193,6 +204,7 @@ def test_golden_py_says_what_is_right(root: Path, tmp_path: Path) -> None:
         (_GOLDEN.replace("x * scale", "x * scales"), "golden.py:5: NameError"),
         ("import no_such_package\n" + _GOLDEN, "needs no_such_package (pip install no_such_package)"),
         (_GOLDEN.replace("x * scale", "x[:3] * scale"), "gives y the shape ((3,),), the case says ((64,),)"),
+        (_GOLDEN.replace("x * scale", "x / np.float32(0)"), "golden.py gives y without one finite value"),
         ("value = 1\n", "no __golden__ table"),
     ],
 )
@@ -382,3 +394,90 @@ def test_contexts_that_are_set_up_call_by_call_say_a_case(tmp_path: Path) -> Non
     assert inputs == [(0, (8, 64), "float16"), (2, (64,), "float32")]
     assert outputs == [(0, (8, 64), "float16")]
     assert (attributes, line) == ({"scale": 0.5}, 5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_values_are_drawn_within_their_type(dtype: str) -> None:
+    tensor = ProposedTensor(((64,),), DType(dtype), -1e308, 1e308)
+    (drawn,) = library._drawn(tensor, np.random.default_rng(0))
+    assert np.isfinite(drawn.astype(np.complex128)).all()
+    assert np.abs(drawn.astype(np.complex128)).max() > 100.0
+
+
+def test_an_input_py_beside_draws_what_golden_py_expects(root: Path, tmp_path: Path) -> None:
+    assets = root / "math/twice/tests/assets"
+    assets.mkdir(parents=True)
+    (assets / "golden.py").write_text(_GOLDEN, encoding="utf-8")
+    (assets / "input.py").write_text(
+        "import numpy as np\n"
+        "def drawn(x, **_):\n    return [np.sort(x).reshape(-1, 1)]\n"
+        "__input__ = {'kernel': {'twice': 'drawn'}}\n",
+        encoding="utf-8",
+    )
+    write_library_operator(root / "math/twice", root, tmp_path / "made")
+    (given,) = (tmp_path / "made/data").glob("*/inputs/0/x.npy")
+    (expected,) = (tmp_path / "made/data").glob("*/outputs/0/y.npy")
+    assert (np.diff(np.load(given)) >= 0).all()
+    assert np.array_equal(np.load(expected), np.float32(3.0) * np.load(given))
+
+
+def test_proposals_are_tried_until_golden_py_answers(root: Path, tmp_path: Path) -> None:
+    rows = [f"""r{n},"(({n},),)","('float32',)",,,{{'scale': 3.0}},\n""" for n in range(30, 60)]
+    (root / "math/twice/tests/st/twice.csv").write_text(_HEADER + "".join(rows), encoding="utf-8")
+    picky = _GOLDEN.replace("return", "assert x.size < 34\n    return")
+    manifest = _imported(root, tmp_path / "made", picky)
+    assert [f'id = "float32_{n}_{place}"' in manifest for place, n in enumerate((32, 33, 30))] == [True] * 3
+
+
+def test_floats_of_eight_bits_are_no_output_of_this_chip(tmp_path: Path) -> None:
+    for dtype in (ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn):
+        with pytest.raises(TypeError, match="an output of type float8"):
+            stored(tmp_path / "out.npy", np.zeros(3, dtype))
+
+
+def test_the_column_is_that_of_the_outputs_which_a_case_says() -> None:
+    text = _DEFINITION.replace("CHIP", "ascend910b").replace(
+        "{ge::DT_FLOAT}", "{ge::DT_FLOAT, ge::DT_FLOAT}", 1
+    )
+    text = text.replace(
+        '("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT})',
+        '("y").ParamType(REQUIRED).DataType({ge::DT_INT8, ge::DT_INT4})',
+    )
+    definition = read_opdef(text, "twice_def.cpp", "Twice")
+    given = (ProposedTensor(((4,),), DType.FLOAT32),)
+    for said, expected in ((DType.INT4, DType.INT4), (DType.INT8, DType.INT8), (DType.BOOL, DType.INT8)):
+        draft = CaseDraft("a case", given, (ProposedTensor(((4,),), said),), {})
+        assert output_dtypes(definition, draft) == [expected]
+
+
+def test_a_sweep_measures_only_what_it_is_asked_for() -> None:
+    to_measure = fidelity_benchmark("library_coverage").to_measure
+    right, stopped = {"class": "right"}, {"class": "not reached"}
+    assert [to_measure(row, "twice", [], []) for row in (None, right, stopped)] == [True, False, True]
+    assert [to_measure(row, "twice", [], ["twice"]) for row in (None, right, stopped)] == [True] * 3
+    assert [to_measure(row, "twice", [], ["thrice"]) for row in (None, right, stopped)] == [False] * 3
+    assert [to_measure(row, "twice", ["wrong"], ["twice"]) for row in (right, stopped)] == [False, True]
+
+
+def test_four_bits_are_written_and_read_as_bytes(tmp_path: Path) -> None:
+    tensor = TensorSpec(
+        name="y", dtype=DType.INT4, shapes=((3,),), values=ValueRange(kind="file", file="data/inputs/y.npy")
+    )
+    given = np.array([-8, 0, 7]).astype(ml_dtypes.int4)
+    assert write_arrays(tmp_path / "data", "inputs", tensor, [[given]]) == "data/inputs/y.npy"
+    assert np.array_equal(read_data_file(tensor, 0, tmp_path), given)
+    np.save(tmp_path / "data/inputs/y.npy", np.array([-9, 0, 7], np.int8))
+    with pytest.raises(OperatorFormatError, match="it has -9 to 7"):
+        read_data_file(tensor, 0, tmp_path)
+
+
+def test_the_elements_of_a_tuple_in_a_json_file_are_one_attribute(root: Path) -> None:
+    text = _DEFINITION.replace('"scale").Float(2.0)', '"sizes").AttrType(REQUIRED).ListInt()')
+    definition = read_opdef(text.replace("CHIP", "ascend910b"), "twice_def.cpp", "Twice")
+    sizes = [{"name": "sizes", "type": "attr_tuple", "range_values": each} for each in (1, 13, 14)]
+    x = {"name": "x", "type": "tensor", "dtype": "fp32", "shape": [4], "range_values": [0, 1]}
+    path = root / "math/twice/tests/st/atk_twice.json"
+    path.write_text(json.dumps([{"inputs": [x, sizes]}, {"inputs": [x, sizes[:1]]}]), encoding="utf-8")
+    (root / "math/twice/tests/st/twice.csv").unlink()
+    found = proposals(root / "math/twice", definition, pytest.fail)
+    assert [each.attributes["sizes"] for each in found] == [[1, 13, 14], [1]]

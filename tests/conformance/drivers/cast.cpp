@@ -32,6 +32,15 @@ const bool g_registered = register_pairs(asim::ExactCasts{}) && register_pairs(a
 const Register g_to_int4("to int4", [](Arguments a) {
     AscendC::Cast(tensor<int4b_t>(a[0]), tensor<half>(a[1]), static_cast<AscendC::RoundMode>(a[2]), static_cast<uint32_t>(a[3]));
 });
+const Register g_offset_int4("global offset int4", [](Arguments a) {
+    static uint8_t memory[32];
+    AscendC::GlobalTensor<int4b_t> whole;
+    whole.SetGlobalBuffer(reinterpret_cast<int4b_t *>(memory), 64);
+    const auto shifted = whole[static_cast<uint64_t>(a[1])];
+    const int64_t bytes = reinterpret_cast<const uint8_t *>(shifted.GetPhyAddr()) - memory;
+    tensor<int32_t>(a[0]).SetValue(0, static_cast<int32_t>(bytes));
+    tensor<int32_t>(a[0]).SetValue(1, static_cast<int32_t>(shifted.GetSize()));
+});
 const Register g_from_int4("from int4", [](Arguments a) {
     AscendC::Cast(tensor<half>(a[0]), tensor<int4b_t>(a[1]), static_cast<AscendC::RoundMode>(a[2]), static_cast<uint32_t>(a[3]));
 });

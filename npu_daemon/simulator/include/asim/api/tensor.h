@@ -207,7 +207,7 @@ public:
 
     GlobalTensor operator[](uint64_t offset) const {
         GlobalTensor shifted = *this;
-        shifted.base_ += offset;
+        shifted.base_ += std::is_same_v<std::remove_cv_t<T>, int4b_t> ? offset / 2 : offset;  // two of them share a byte
         shifted.size_elems_ = size_elems_ > offset ? size_elems_ - offset : 0;
         return shifted;
     }

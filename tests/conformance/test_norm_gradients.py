@@ -85,30 +85,84 @@ def test_norms_say_what_they_need(machine: Machine) -> None:
         machine.call("BatchNorm float32", A, B, C, D, E, F, SCRATCH, SCRATCH_BYTES, 0, 64)
 
 
-def test_softmax_in_pieces_is_normalized_with_each(machine: Machine) -> None:
-    rows, columns = 12, 64
-    first, second = drawn(1, (rows, columns), -3, 3, "float32"), drawn(2, (rows, columns), -3, 3, "float32")
+def flash(src: Array, before: tuple[Array, Array] | None) -> tuple[Array, ...]:
+    """The formula of SoftmaxFlash's page: result, sums, maxima and factors."""
+    wide = src.astype(float)
+    most = wide.max(1, keepdims=True)
+    if before is None:
+        total = np.exp(wide - most).sum(1, keepdims=True)
+        return np.exp(wide - most) / total, total, most, total
+    now = np.maximum(before[1], most)
+    kept = np.exp(before[1] - now) * before[0]
+    total = kept + np.exp(wide - now).sum(1, keepdims=True)
+    return np.exp(wide - now) / total, total, now, kept / total
+
+
+def numbers_of_rows(machine: Machine, place: int, dtype: str, rows: int) -> Array:
+    """What is kept of each row; a data block holds nothing else."""
+    blocks = machine.view(place, dtype, rows * block(dtype)).reshape(rows, -1)
+    assert (blocks == blocks[:, :1]).all()
+    return blocks[:, :1].astype(float)
+
+
+PIECES = [("float32", "float32"), ("float16", "float16"), ("float16", "float32")]
+
+
+@pytest.mark.parametrize(("dtype", "kept"), PIECES)
+@pytest.mark.parametrize(("rows", "stride", "columns"), [(12, 64, 64), (21, 80, 77), (8, 256, 256)])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("scratch_bytes", [4096, SCRATCH_BYTES])
+def test_softmax_in_pieces_is_normalized_with_each(
+    machine: Machine,
+    dtype: str,
+    kept: str,
+    rows: int,
+    stride: int,
+    columns: int,
+    in_place: bool,
+    scratch_bytes: int,
+) -> None:
+    first, second = drawn(1, (rows, stride), -3, 3, dtype), drawn(2, (rows, stride), -3, 3, dtype)
+    dst, sums, maxima = (D, B, C) if in_place else (A, F, G)
+    shape = (SCRATCH, scratch_bytes, rows, stride, columns)
     machine.reset(UB)
     machine.put(D, first)
-    machine.call("SoftmaxFlash", A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, rows, columns, 0)
-    wide = first.astype(float)
-    most = wide.max(1, keepdims=True)
-    total = np.exp(wide - most).sum(1, keepdims=True)
-    close(machine.view(A, "float32", first.size).reshape(first.shape), np.exp(wide - most) / total, "float32")
+    machine.call(f"SoftmaxFlash {dtype} {kept}", dst, B, C, D, E, B, C, *shape, 0)
+    expected = flash(first[:, :columns], None)
+    result = machine.view(dst, dtype, first.size).reshape(first.shape)
+    close(result[:, :columns], expected[0], dtype)
+    for place, numbers in ((B, expected[1]), (C, expected[2])):
+        close(numbers_of_rows(machine, place, kept, rows), numbers, kept)
+    before = numbers_of_rows(machine, B, kept, rows), numbers_of_rows(machine, C, kept, rows)
     machine.put(D, second)
-    machine.call("SoftmaxFlash", A, B, C, D, E, B, C, SCRATCH, SCRATCH_BYTES, rows, columns, 1)
-    later = second.astype(float)
-    now = np.maximum(most, later.max(1, keepdims=True))
-    before = np.exp(most - now) * total
-    all_of_it = before + np.exp(later - now).sum(1, keepdims=True)
-    close(
-        machine.view(A, "float32", second.size).reshape(second.shape),
-        np.exp(later - now) / all_of_it,
-        "float32",
-    )
-    close(
-        machine.view(E, "float32", rows * 8).reshape(rows, 8), np.repeat(before / all_of_it, 8, 1), "float32"
-    )
+    machine.call(f"SoftmaxFlash {dtype} {kept}", dst, sums, maxima, D, E, B, C, *shape, 1)
+    expected = flash(second[:, :columns], before)
+    result = machine.view(dst, dtype, second.size).reshape(second.shape)
+    close(result[:, :columns], expected[0], dtype)
+    for place, kind, numbers in (
+        (sums, kept, expected[1]),
+        (maxima, kept, expected[2]),
+        (E, dtype, expected[3]),
+    ):
+        close(numbers_of_rows(machine, place, kind, rows), numbers, kind)
+
+
+@pytest.mark.parametrize(("dtype", "kept"), PIECES)
+def test_softmax_in_pieces_says_what_it_needs(machine: Machine, dtype: str, kept: str) -> None:
+    machine.reset(UB)
+    call, shape = f"SoftmaxFlash {dtype} {kept}", (SCRATCH_BYTES, 8, 64, 64)
+    with pytest.raises(MachineFault, match=r"SoftmaxFlash: rows of \d+ bytes, expected a multiple of 32"):
+        machine.call(call, A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, 8, 61, 61, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: the temporary buffer has 512 bytes"):
+        machine.call(call, A, B, C, D, E, F, G, SCRATCH, 512, 8, 64, 64, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: dst overlaps"):
+        machine.call(call, D + 32, B, C, D, E, F, G, SCRATCH, *shape, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: dst overlaps"):
+        machine.call(call, A, B, G + 32, D, E, F, G, SCRATCH, *shape, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: .*temporary buffer"):
+        machine.call(call, A, B, C, D, E, SCRATCH + 64, G, SCRATCH, *shape, 1)
+    with pytest.raises(MachineFault, match="not aligned|align"):
+        machine.call(call, A + 4, B, C, D, E, F, G, SCRATCH, *shape, 1)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -14,6 +14,10 @@ PIECE = (
     "yLocal[1280], SoftMaxTiling{}, {8, 32, 8, 32});"
 )
 GRADIENT = "AscendC::SoftmaxGrad<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, false, {8, 32, 8, 32});"
+NORMALIZED = (
+    "AscendC::SoftmaxFlash<T>(yLocal, yLocal[256], yLocal[512], x1Local, yLocal[768], x2Local, "
+    "x2Local[256], SoftMaxTiling{}, true, {8, 32, 8, 32});"
+)
 SUMS = "AscendC::SoftmaxGradFront<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, {8, 32, 8, 32});"
 
 
@@ -24,6 +28,8 @@ SUMS = "AscendC::SoftmaxGradFront<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, 
         ("fp16_8192x2048", SUMS),
         ("fp32_2048x1024", GRADIENT),
         ("fp32_2048x1024", PIECE),
+        ("fp16_8192x2048", NORMALIZED),
+        ("fp32_2048x1024", NORMALIZED),
     ],
 )
 def test_a_call_needs_no_barriers_of_the_kernel(

@@ -55,6 +55,17 @@ void flash(Arguments a) {
 const Register kFlash("SoftmaxFlash float32 float32", &flash<float, float>), kFlashHalf("SoftmaxFlash float16 float16", &flash<half, half>);
 const Register kFlashMixed("SoftmaxFlash float16 float32", &flash<half, float>);
 
+// Arguments: dst, mean, sum, max, src, factor, mean before, sum before, max before, scratch, bytes, rows, columns, counting rows and columns, loops,
+// parts, millionths of alpha.
+template <bool update>
+void shifted(Arguments a) {
+    const SoftMaxParams params(uint32_t(a[11]), uint32_t(a[12]), uint32_t(a[13]), uint32_t(a[14]), uint32_t(a[15]), uint32_t(a[16]), float(a[17]) / 1e6f);
+    SoftmaxFlashV3<half, float, update>(tensor<half>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]), tensor<half>(a[4]),
+                                        tensor<half>(a[5]), tensor<float>(a[6]), tensor<float>(a[7]), tensor<float>(a[8]), bytes_at(a[9], a[10]),
+                                        SoftMaxTiling{}, params);
+}
+const Register kShiftedFirst("SoftmaxFlashV3 first", &shifted<false>), kShifted("SoftmaxFlashV3", &shifted<true>);
+
 // Arguments: dst, src, offset, scale, scratch, bytes, elements, rows or columns, groups.
 template <typename T, bool transposed, typename In = int8_t>
 void anti_quant(Arguments a) {

@@ -86,8 +86,11 @@ void flash(const FlashTensors<T, S> &x, const LocalTensor<uint8_t> &scratch, con
     asim::check_matrix(ComposedCall::SoftmaxFlash, {rows.shape.rows, rows.stride});
     asim::check_demand(ComposedCall::SoftmaxFlash, Demand::WholeBlocks, rows.stride * static_cast<uint32_t>(sizeof(T)), 0);
     check_operands(contract, x.dst, rows.shape.rows * rows.stride, scratch, x.src);
+    const uint32_t numbers = rows.shape.rows * kElemsOfBlock<S>;
+    check_operands(contract, x.sum, numbers, scratch);
+    check_operands(contract, x.max, numbers, scratch);
     if (update) {
-        const uint32_t numbers = rows.shape.rows * kElemsOfBlock<S>;
+        check_operands(contract, x.factor, rows.shape.rows * kElemsOfBlock<T>, scratch);
         check_operands(contract, x.sum, numbers, scratch, x.sumBefore);
         check_operands(contract, x.max, numbers, scratch, x.maxBefore);
     }
@@ -136,6 +139,168 @@ __aicore__ inline void SoftmaxFlash(const LocalTensor<half> &dstTensor, const Lo
                                     const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
     SoftmaxFlash<T, isReuseSource, isBasicBlock>(dstTensor, sumTensor, maxTensor, srcTensor, expMaxTensor, inSumTensor, inMaxTensor,
                                                  composed_calls::free_scratch(), tiling, isUpdate, softmaxShapeInfo);
+}
+
+// Extents of the tensor and of the part that counts, which are the same; pieces so far with this one; parts whose means shift a row.
+struct SoftMaxParams {
+    uint32_t srcM, srcK, oriSrcM, oriSrcK, loopCnt, splitMeanCnt;
+    float alpha;
+
+    __aicore__ constexpr SoftMaxParams(uint32_t rows = 0, uint32_t columns = 0, uint32_t counting_rows = 0, uint32_t counting_columns = 0,
+                                       uint32_t loops = 1, uint32_t parts = 8, float weight = 0.9375f)
+        : srcM(rows), srcK(columns), oriSrcM(counting_rows), oriSrcK(counting_columns), loopCnt(loops), splitMeanCnt(parts), alpha(weight) {}
+};
+
+namespace composed_calls {
+
+struct ShiftedTensors {
+    LocalTensor<half> dst, src, factor;
+    Floats mean, sum, max, meanBefore, sumBefore, maxBefore;
+};
+
+// Parts of a row with means of their own, which are repeats as well: eight data blocks make one.
+constexpr uint32_t kMeanParts = 8;
+
+inline uint64_t shifted_floats(uint32_t rows, uint32_t columns) {
+    return uint64_t{rows} * (columns + kFloatsOfRepeat + 4 * kFloatsOfBlock + 1);
+}
+
+inline void check_shifted(const ShiftedTensors &x, const SoftMaxParams &params, const LocalTensor<uint8_t> &scratch, bool update) {
+    constexpr ComposedCall call = ComposedCall::SoftmaxFlashV3;
+    constexpr LibraryContract contract = LibraryContract::SoftmaxFlashV3;
+    constexpr uint32_t least_columns = 512, unit_columns = 64, unit_rows = 8;
+    asim::check_matrix(call, {params.srcM, params.srcK});
+    asim::check_demand(call, Demand::AboveZero, params.srcM, 0, Quantity::SrcM);
+    asim::check_demand(call, Demand::Multiple, params.srcM, unit_rows, Quantity::SrcM);
+    asim::check_demand(call, Demand::Least, params.srcK, least_columns, Quantity::SrcK);
+    asim::check_demand(call, Demand::Multiple, params.srcK, unit_columns, Quantity::SrcK);
+    asim::check_demand(call, Demand::Equal, params.oriSrcM, params.srcM, Quantity::OriSrcM);
+    asim::check_demand(call, Demand::Equal, params.oriSrcK, params.srcK, Quantity::OriSrcK);
+    asim::check_demand(call, Demand::Equal, params.splitMeanCnt, kMeanParts, Quantity::SplitMeanCnt);
+    const uint32_t numbers = params.srcM * kFloatsOfBlock;
+    check_operands(contract, x.dst, params.srcM * params.srcK, scratch, x.src);
+    if (update) {
+        asim::check_demand(call, Demand::AboveZero, params.loopCnt, 0, Quantity::LoopCnt);
+        check_operands(contract, x.factor, params.srcM * kElemsOfBlock<half>, scratch);
+        check_operands(contract, x.mean, numbers, scratch, x.meanBefore);
+        check_operands(contract, x.sum, numbers, scratch, x.sumBefore);
+        check_operands(contract, x.max, numbers, scratch, x.maxBefore);
+    } else {
+        for (const Floats &each : {x.mean, x.sum, x.max}) check_operands(contract, each, numbers, scratch);
+    }
+}
+
+// Means of rows as data blocks. `shifts` are those of parts of rows less that, a data block a row. As the page has it, part i adds up the i-th repeat of
+// a row, and from the ninth repeat on the i-th data block of each.
+inline void means_of_rows(const Floats &means, const Floats &shifts, const Floats &wide, const Floats &folded, const Floats &numbers, uint32_t rows,
+                          uint32_t columns) {
+    constexpr int32_t lanes = kFloatsOfRepeat;
+    const uint32_t further = columns / kFloatsOfRepeat - kMeanParts;
+    const Steps<float> blocks(rows * kFloatsOfBlock);
+    for (uint32_t row = 0; row < rows; ++row) BlockReduceSum(folded[row * kFloatsOfRepeat], wide[row * columns], int32_t{kMeanParts}, lanes, 1, 1, 8);
+    PipeBarrier<PIPE_V>();
+    for (uint32_t row = 0; row < rows && further > 0; ++row) {
+        const Floats fold = folded[row * kFloatsOfRepeat];
+        Add(fold, wide[row * columns + kMeanParts * kFloatsOfRepeat], fold, uint64_t{kFloatsOfRepeat}, static_cast<uint8_t>(further), {1, 1, 1, 0, 8, 0});
+    }
+    PipeBarrier<PIPE_V>();
+    BlockReduceSum(shifts, folded, static_cast<int32_t>(rows), lanes, 1, 1, 8);
+    PipeBarrier<PIPE_V>();
+    blocks.muls(shifts, shifts, 1.0f / static_cast<float>(static_cast<int32_t>(columns / kMeanParts)));
+    BlockReduceSum(numbers, shifts, static_cast<int32_t>(rows / kFloatsOfBlock), lanes, 1, 1, 8);
+    PipeBarrier<PIPE_V>();
+    Steps<float>(rows).muls(numbers, numbers, 1.0f / kMeanParts);
+    to_row_blocks(means, numbers, rows);
+    blocks.sub(shifts, shifts, means);
+}
+
+inline void maxima_of_rows(const Floats &maxima, const Floats &wide, const Floats &folded, const Floats &numbers, uint32_t rows, uint32_t columns) {
+    for (uint32_t row = 0; row < rows; ++row) {
+        const Floats fold = folded[row * kFloatsOfRepeat], from = wide[row * columns];
+        Max(fold, from[kFloatsOfRepeat], from, uint64_t{kFloatsOfRepeat}, 1, BinaryRepeatParams{});
+        PipeBarrier<PIPE_V>();
+        Max(fold, from[2 * kFloatsOfRepeat], fold, uint64_t{kFloatsOfRepeat}, static_cast<uint8_t>(columns / kFloatsOfRepeat - 2), {1, 1, 1, 0, 8, 0});
+    }
+    PipeBarrier<PIPE_V>();
+    WholeReduceMax(numbers, folded, static_cast<int32_t>(kFloatsOfRepeat), static_cast<int32_t>(rows), 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
+    PipeBarrier<PIPE_V>();
+    to_row_blocks(maxima, numbers, rows);
+}
+
+}  // namespace composed_calls
+
+// Exponentials of rows that come in pieces, whose parts are shifted by their means.
+template <typename T, typename U, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG>
+__aicore__ inline void SoftmaxFlashV3(const LocalTensor<T> &dstTensor, const LocalTensor<U> &meanTensor, const LocalTensor<U> &expSumTensor,
+                                      const LocalTensor<U> &maxTensor, const LocalTensor<T> &srcTensor, const LocalTensor<T> &expMaxTensor,
+                                      const LocalTensor<U> &inMeanTensor, const LocalTensor<U> &inExpSumTensor, const LocalTensor<U> &inMaxTensor,
+                                      const LocalTensor<uint8_t> &sharedTmpBuffer, const SoftMaxTiling &, const SoftMaxParams &params) {
+    using namespace composed_calls;
+    static_assert(std::is_same_v<T, half> && std::is_same_v<U, float> && !isDataFormatNZ, "SoftmaxFlashV3 takes ND tensors of half and numbers of float");
+    const ShiftedTensors x{dstTensor, srcTensor, expMaxTensor, meanTensor, expSumTensor, maxTensor, inMeanTensor, inExpSumTensor, inMaxTensor};
+    check_shifted(x, params, sharedTmpBuffer, isUpdate);
+    constexpr uint32_t unit_rows = kFloatsOfBlock, most_rows = MAX_REPEAT_TIMES / unit_rows * unit_rows;
+    const uint32_t columns = params.srcK;
+    const uint64_t unit_bytes = shifted_floats(unit_rows, columns) * sizeof(float), fitting = sharedTmpBuffer.GetSize() / unit_bytes * unit_rows;
+    asim::check_scratch(ComposedCall::SoftmaxFlashV3, bytes_of(sharedTmpBuffer), unit_bytes);
+    const float scale = params.alpha / (1.0f - params.alpha), loops = static_cast<float>(static_cast<int32_t>(params.loopCnt));
+    in_rounds(params.srcM, static_cast<uint32_t>(fitting < most_rows ? fitting : most_rows), [&](uint32_t done, uint32_t rows) {
+        ScratchFloats left(sharedTmpBuffer);
+        const uint32_t count = rows * columns, numbers_elems = rows * kFloatsOfBlock, at = done * kFloatsOfBlock;
+        const Floats wide = left.take(count), folded = left.take(rows * kFloatsOfRepeat), numbers = left.take(rows);
+        const Floats mean = left.take(numbers_elems), shift = left.take(numbers_elems), most = left.take(numbers_elems), spare = left.take(numbers_elems);
+        const Steps<float> blocks(numbers_elems);
+        Steps<float>(count).cast(wide, x.src[done * columns]);
+        means_of_rows(mean, shift, wide, folded, numbers, rows, columns);
+        blocks.muls(shift, shift, scale);
+        to_row_blocks(folded, shift, rows * kMeanParts);
+        by_row(wide, wide, folded, rows * kMeanParts, columns / kMeanParts, false);
+        maxima_of_rows(most, wide, folded, numbers, rows, columns);
+        if constexpr (isUpdate) {
+            blocks.muls(spare, x.meanBefore[at], loops - 1.0f);
+            blocks.add(spare, spare, mean);
+            blocks.muls(spare, spare, 1.0f / loops);                // the mean of all pieces
+            blocks.sub(shift, x.meanBefore[at], spare);
+            blocks.sub(mean, mean, spare);
+            blocks.muls(x.mean[at], spare, 1.0f);
+            blocks.muls(shift, shift, scale);                       // that of the pieces before
+            blocks.muls(mean, mean, scale);                         // and of this one
+            blocks.add(shift, shift, x.maxBefore[at]);
+            blocks.add(most, most, mean);
+            blocks.max(most, most, shift);
+            blocks.sub(shift, shift, most);
+            blocks.exp(shift, shift);
+            blocks.muls(x.max[at], most, 1.0f);
+            blocks.sub(most, most, mean);
+        } else {
+            blocks.muls(x.mean[at], mean, 1.0f);
+            blocks.muls(x.max[at], most, 1.0f);
+        }
+        with_row_blocks(wide, wide, RowBlocks{most, 1}, rows, columns, [](const Floats &to, const Floats &from, const Floats &block, const auto &repeats) {
+            Sub<float, false>(to, from, block, kRegisterMask, 1, repeats);
+        });
+        Steps<float>(count).exp(wide, wide);
+        Steps<half>(count).cast(x.dst[done * columns], wide, RoundMode::CAST_ROUND);
+        sums_to_blocks(spare, numbers, wide, rows, columns);
+        if constexpr (isUpdate) {
+            blocks_in_half(x.factor[done * kElemsOfBlock<half>], shift, rows);
+            blocks.mul(shift, shift, x.sumBefore[at]);
+            blocks.add(x.sum[at], spare, shift);
+        } else {
+            blocks.muls(x.sum[at], spare, 1.0f);
+        }
+    });
+}
+template <typename T, typename U, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig &config = SOFTMAX_DEFAULT_CFG>
+__aicore__ inline void SoftmaxFlashV3(const LocalTensor<T> &dstTensor, const LocalTensor<U> &meanTensor, const LocalTensor<U> &expSumTensor,
+                                      const LocalTensor<U> &maxTensor, const LocalTensor<T> &srcTensor, const LocalTensor<T> &expMaxTensor,
+                                      const LocalTensor<U> &inMeanTensor, const LocalTensor<U> &inExpSumTensor, const LocalTensor<U> &inMaxTensor,
+                                      const SoftMaxTiling &tiling, const SoftMaxParams &params) {
+    SoftmaxFlashV3<T, U, isUpdate, isReuseSource, isBasicBlock, isDataFormatNZ, config>(
+        dstTensor, meanTensor, expSumTensor, maxTensor, srcTensor, expMaxTensor, inMeanTensor, inExpSumTensor, inMaxTensor,
+        composed_calls::free_scratch(), tiling, params);
 }
 
 }  // namespace AscendC

@@ -127,7 +127,7 @@ def test_softmax_in_pieces_is_normalized_with_each(
     shape = (SCRATCH, scratch_bytes, rows, stride, columns)
     machine.reset(UB)
     machine.put(D, first)
-    machine.call(f"SoftmaxFlash {dtype} {kept}", dst, B, C, D, E, B, C, *shape, 0)
+    machine.call(f"SoftmaxFlash {kept} {dtype}", dst, B, C, D, E, B, C, *shape, 0)
     expected = flash(first[:, :columns], None)
     result = machine.view(dst, dtype, first.size).reshape(first.shape)
     close(result[:, :columns], expected[0], dtype)
@@ -135,7 +135,7 @@ def test_softmax_in_pieces_is_normalized_with_each(
         close(numbers_of_rows(machine, place, kept, rows), numbers, kept)
     before = numbers_of_rows(machine, B, kept, rows), numbers_of_rows(machine, C, kept, rows)
     machine.put(D, second)
-    machine.call(f"SoftmaxFlash {dtype} {kept}", dst, sums, maxima, D, E, B, C, *shape, 1)
+    machine.call(f"SoftmaxFlash {kept} {dtype}", dst, sums, maxima, D, E, B, C, *shape, 1)
     expected = flash(second[:, :columns], before)
     result = machine.view(dst, dtype, second.size).reshape(second.shape)
     close(result[:, :columns], expected[0], dtype)
@@ -150,7 +150,7 @@ def test_softmax_in_pieces_is_normalized_with_each(
 @pytest.mark.parametrize(("dtype", "kept"), PIECES)
 def test_softmax_in_pieces_says_what_it_needs(machine: Machine, dtype: str, kept: str) -> None:
     machine.reset(UB)
-    call, shape = f"SoftmaxFlash {dtype} {kept}", (SCRATCH_BYTES, 8, 64, 64)
+    call, shape = f"SoftmaxFlash {kept} {dtype}", (SCRATCH_BYTES, 8, 64, 64)
     with pytest.raises(MachineFault, match=r"SoftmaxFlash: rows of \d+ bytes, expected a multiple of 32"):
         machine.call(call, A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, 8, 61, 61, 1)
     with pytest.raises(MachineFault, match="SoftmaxFlash: the temporary buffer has 512 bytes"):
@@ -231,7 +231,7 @@ def test_softmax_of_shifted_pieces(
     rest = (V3_SCRATCH, scratch_bytes, *shape, *shape)
     machine.reset(UB)
     machine.put(SRC, first)
-    machine.call("SoftmaxFlashV3 first", *first_places, *rest, 1, 8, round(alpha * 1e6))
+    machine.call("SoftmaxFlashV3 first float16", *first_places, *rest, 1, 8, round(alpha * 1e6))
     expected = shifted(first, alpha)
     close_to_shifted(machine, first_places, shape, expected, False)
     for loops, piece in ((2, second), (3, third)):
@@ -239,7 +239,7 @@ def test_softmax_of_shifted_pieces(
             numbers_of_rows(machine, place, "float32", shape[0]) for place in (OLD_MEAN, OLD_SUM, OLD_MAX)
         )
         machine.put(SRC, piece)
-        machine.call("SoftmaxFlashV3", *later, *rest, loops, 8, round(alpha * 1e6))
+        machine.call("SoftmaxFlashV3 float16", *later, *rest, loops, 8, round(alpha * 1e6))
         close_to_shifted(
             machine, later, shape, shifted(piece, alpha, loops, (before[0], before[1], before[2])), True
         )
@@ -252,7 +252,7 @@ def test_softmax_of_shifted_pieces_gives_the_figures_of_its_page(machine: Machin
     machine.put(SRC, np.linspace(0, 20, 8 * 2048).reshape(shape).astype(np.float16))
     for place in (OLD_MEAN, OLD_SUM, OLD_MAX):
         machine.put(place, np.full((8, 8), 0.5, np.float32))
-    machine.call("SoftmaxFlashV3", *V3_PLACES, V3_SCRATCH, 80 * 1024, *shape, *shape, 1, 8, 937500)
+    machine.call("SoftmaxFlashV3 float16", *V3_PLACES, V3_SCRATCH, 80 * 1024, *shape, *shape, 1, 8, 937500)
     result = machine.view(DST, "float16", 8 * 2048).reshape(shape)
     page = {
         0: ((0.0049, 0.004906, 0.004913), (0.998, 1, 1)),
@@ -289,9 +289,9 @@ def test_softmax_of_shifted_pieces_says_what_it_needs(
 ) -> None:
     arguments = dict(enumerate((*V3_PLACES, V3_SCRATCH, 64 * 1024, 8, 512, 8, 512, 1, 8, 937500)))
     machine.reset(UB)
-    machine.call("SoftmaxFlashV3", *arguments.values())
+    machine.call("SoftmaxFlashV3 float16", *arguments.values())
     with pytest.raises(MachineFault, match=f"SoftmaxFlashV3: .*{told}"):
-        machine.call("SoftmaxFlashV3", *(arguments | changed).values())
+        machine.call("SoftmaxFlashV3 float16", *(arguments | changed).values())
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -53,7 +53,7 @@ void flash(Arguments a) {
                     SoftMaxTiling{}, a[12] != 0, {rows, stride, rows, uint32_t(a[11])});
 }
 const Register kFlash("SoftmaxFlash float32 float32", &flash<float, float>), kFlashHalf("SoftmaxFlash float16 float16", &flash<half, half>);
-const Register kFlashMixed("SoftmaxFlash float16 float32", &flash<half, float>);
+const Register kFlashMixed("SoftmaxFlash float32 float16", &flash<half, float>);
 
 // Arguments: dst, mean, sum, max, src, factor, mean before, sum before, max before, scratch, bytes, rows, columns, counting rows and columns, loops,
 // parts, millionths of alpha.
@@ -64,7 +64,7 @@ void shifted(Arguments a) {
                                         tensor<half>(a[5]), tensor<float>(a[6]), tensor<float>(a[7]), tensor<float>(a[8]), bytes_at(a[9], a[10]),
                                         SoftMaxTiling{}, params);
 }
-const Register kShiftedFirst("SoftmaxFlashV3 first", &shifted<false>), kShifted("SoftmaxFlashV3", &shifted<true>);
+const Register kShiftedFirst("SoftmaxFlashV3 first float16", &shifted<false>), kShifted("SoftmaxFlashV3 float16", &shifted<true>);
 
 // Arguments: dst, src, offset, scale, scratch, bytes, elements, rows or columns, groups.
 template <typename T, bool transposed, typename In = int8_t>

@@ -279,8 +279,8 @@ def _gradients() -> Iterator[Trial]:
                 call = f"SoftmaxFlash {kept} {dtype}"
                 yield Trial(pair.partition("(")[0], "gradients", call, _qualified(pair), operands)
     sizes = "AscendC::GetSoftMaxFlashV3MaxMinTmpSize(ge::Shape({16, 512}), 2, 4, most, least, true);"
-    places = (A, D, D + KB, D + 2 * KB, B, E, C, C + KB, C + 2 * KB)
-    operands = (*places, TMP, "bytes", 16, 512, 16, 512, 2, 8, 937500)
+    kept_in = (A, D, D + KB, D + 2 * KB, B, E, C, C + KB, C + 2 * KB)
+    operands = (*kept_in, TMP, "bytes", 16, 512, 16, 512, 2, 8, 937500)
     name = "GetSoftMaxFlashV3MaxMinTmpSize"
     yield Trial(name, "gradients", "SoftmaxFlashV3 float16", sizes, operands)
     for source, kind in (("", "DT_INT8"), ("int4 ", "DT_INT4")):

@@ -55,7 +55,7 @@ _PARTLY = frozenset(  # some of their documented forms end as `unsupported`, or 
     {
         *("Transpose", "ConfusionTranspose", "Mmad", "LoadData", "Fixpipe", "IBSet", "IBWait"),
         *("NotifyNextBlock", "WaitPreBlock", "InitDetermineComputeWorkspace"),
-        *("IterateBatch", "SetTensorA", "SetTensorB", "SoftmaxFlash", "TensorTrait"),
+        *("IterateBatch", "SetTensorA", "SetTensorB", "TensorTrait"),
         *("SetSaturationFlag", "SetCtrlSpr"),
     }
 )

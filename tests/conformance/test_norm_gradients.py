@@ -1,4 +1,4 @@
-"""LayerNormGrad, BatchNorm, SoftmaxFlash, Pad, TransData, AscendAntiQuant and CastDequant against numpy."""
+"""Gradients of norms, BatchNorm, softmax in pieces, padding and quantization against numpy."""
 
 from __future__ import annotations
 
@@ -85,30 +85,213 @@ def test_norms_say_what_they_need(machine: Machine) -> None:
         machine.call("BatchNorm float32", A, B, C, D, E, F, SCRATCH, SCRATCH_BYTES, 0, 64)
 
 
-def test_softmax_in_pieces_is_normalized_with_each(machine: Machine) -> None:
-    rows, columns = 12, 64
-    first, second = drawn(1, (rows, columns), -3, 3, "float32"), drawn(2, (rows, columns), -3, 3, "float32")
+def flash(src: Array, before: tuple[Array, Array] | None) -> tuple[Array, ...]:
+    """The formula of SoftmaxFlash's page: result, sums, maxima and factors."""
+    wide = src.astype(float)
+    most = wide.max(1, keepdims=True)
+    if before is None:
+        total = np.exp(wide - most).sum(1, keepdims=True)
+        return np.exp(wide - most) / total, total, most, total
+    now = np.maximum(before[1], most)
+    kept = np.exp(before[1] - now) * before[0]
+    total = kept + np.exp(wide - now).sum(1, keepdims=True)
+    return np.exp(wide - now) / total, total, now, kept / total
+
+
+def numbers_of_rows(machine: Machine, place: int, dtype: str, rows: int) -> Array:
+    """What is kept of each row; a data block holds nothing else."""
+    blocks = machine.view(place, dtype, rows * block(dtype)).reshape(rows, -1)
+    assert (blocks == blocks[:, :1]).all()
+    return blocks[:, :1].astype(float)
+
+
+PIECES = [("float32", "float32"), ("float16", "float16"), ("float16", "float32")]
+
+
+@pytest.mark.parametrize(("dtype", "kept"), PIECES)
+@pytest.mark.parametrize(("rows", "stride", "columns"), [(12, 64, 64), (21, 80, 77), (8, 256, 256)])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("scratch_bytes", [4096, SCRATCH_BYTES])
+def test_softmax_in_pieces_is_normalized_with_each(
+    machine: Machine,
+    dtype: str,
+    kept: str,
+    rows: int,
+    stride: int,
+    columns: int,
+    in_place: bool,
+    scratch_bytes: int,
+) -> None:
+    first, second = drawn(1, (rows, stride), -3, 3, dtype), drawn(2, (rows, stride), -3, 3, dtype)
+    dst, sums, maxima = (D, B, C) if in_place else (A, F, G)
+    shape = (SCRATCH, scratch_bytes, rows, stride, columns)
     machine.reset(UB)
     machine.put(D, first)
-    machine.call("SoftmaxFlash", A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, rows, columns, 0)
-    wide = first.astype(float)
-    most = wide.max(1, keepdims=True)
-    total = np.exp(wide - most).sum(1, keepdims=True)
-    close(machine.view(A, "float32", first.size).reshape(first.shape), np.exp(wide - most) / total, "float32")
+    machine.call(f"SoftmaxFlash {kept} {dtype}", dst, B, C, D, E, B, C, *shape, 0)
+    expected = flash(first[:, :columns], None)
+    result = machine.view(dst, dtype, first.size).reshape(first.shape)
+    close(result[:, :columns], expected[0], dtype)
+    for place, numbers in ((B, expected[1]), (C, expected[2])):
+        close(numbers_of_rows(machine, place, kept, rows), numbers, kept)
+    before = numbers_of_rows(machine, B, kept, rows), numbers_of_rows(machine, C, kept, rows)
     machine.put(D, second)
-    machine.call("SoftmaxFlash", A, B, C, D, E, B, C, SCRATCH, SCRATCH_BYTES, rows, columns, 1)
-    later = second.astype(float)
-    now = np.maximum(most, later.max(1, keepdims=True))
-    before = np.exp(most - now) * total
-    all_of_it = before + np.exp(later - now).sum(1, keepdims=True)
-    close(
-        machine.view(A, "float32", second.size).reshape(second.shape),
-        np.exp(later - now) / all_of_it,
-        "float32",
+    machine.call(f"SoftmaxFlash {kept} {dtype}", dst, sums, maxima, D, E, B, C, *shape, 1)
+    expected = flash(second[:, :columns], before)
+    result = machine.view(dst, dtype, second.size).reshape(second.shape)
+    close(result[:, :columns], expected[0], dtype)
+    for place, kind, numbers in (
+        (sums, kept, expected[1]),
+        (maxima, kept, expected[2]),
+        (E, dtype, expected[3]),
+    ):
+        close(numbers_of_rows(machine, place, kind, rows), numbers, kind)
+
+
+@pytest.mark.parametrize(("dtype", "kept"), PIECES)
+def test_softmax_in_pieces_says_what_it_needs(machine: Machine, dtype: str, kept: str) -> None:
+    machine.reset(UB)
+    call, shape = f"SoftmaxFlash {kept} {dtype}", (SCRATCH_BYTES, 8, 64, 64)
+    with pytest.raises(MachineFault, match=r"SoftmaxFlash: rows of \d+ bytes, expected a multiple of 32"):
+        machine.call(call, A, B, C, D, E, F, G, SCRATCH, SCRATCH_BYTES, 8, 61, 61, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: the temporary buffer has 512 bytes"):
+        machine.call(call, A, B, C, D, E, F, G, SCRATCH, 512, 8, 64, 64, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: dst overlaps"):
+        machine.call(call, D + 32, B, C, D, E, F, G, SCRATCH, *shape, 1)
+    with pytest.raises(MachineFault, match="SoftmaxFlash: dst overlaps"):
+        machine.call(call, A, B, G + 32, D, E, F, G, SCRATCH, *shape, 1)
+    with pytest.raises(MachineFault, match=r"SoftmaxFlash: .*temporary buffer"):
+        machine.call(call, A, B, C, D, E, SCRATCH + 64, G, SCRATCH, *shape, 1)
+    with pytest.raises(MachineFault, match="align"):
+        machine.call(call, A + 4, B, C, D, E, F, G, SCRATCH, *shape, 1)
+
+
+def shifted(
+    src: Array, alpha: float, loops: int = 1, before: tuple[Array, Array, Array] | None = None
+) -> tuple[Array, ...]:
+    """The formula of SoftmaxFlashV3's page: result, means, sums, maxima and factors."""
+    x, (rows, columns) = src.astype(float), src.shape
+    scale = alpha / (1 - alpha)
+    folded = x[:, :512].reshape(rows, 64, 8).sum(2) + x[:, 512:].reshape(rows, -1, 64).sum(1)
+    local = folded.reshape(rows, 8, 8).sum(2) / (columns // 8)
+    mean = local.mean(1, keepdims=True)
+    x = x - np.repeat((mean - local) * scale, columns // 8, 1)
+    most = x.max(1, keepdims=True)
+    if before is None:
+        result = np.exp(x - most)
+        return result, mean, result.sum(1, keepdims=True), most, most
+    means, sums, maxima = before
+    x_mean = (mean + means * (loops - 1)) / loops
+    now, past = (mean - x_mean) * scale, (means - x_mean) * scale
+    x_max = np.maximum(most + now, maxima + past)
+    result, factor = np.exp(x - (x_max - now)), np.exp(maxima - x_max + past)
+    return result, x_mean, factor * sums + result.sum(1, keepdims=True), x_max, factor
+
+
+V3_SCRATCH = 96 * 1024
+V3_PLACES = DST, MEAN, SUM, MAX, SRC, FACTOR, OLD_MEAN, OLD_SUM, OLD_MAX = (
+    *(0, 64 * 1024, 66 * 1024, 68 * 1024, 32 * 1024, 70 * 1024),
+    *(72 * 1024, 74 * 1024, 76 * 1024),
+)
+
+
+def close_to_shifted(
+    machine: Machine,
+    places: tuple[int, ...],
+    shape: tuple[int, int],
+    expected: tuple[Array, ...],
+    update: bool,
+) -> None:
+    rows, columns = shape
+    dst, mean, sums, most, _, factor = places[:6]
+    result = machine.view(dst, "float16", rows * columns).reshape(shape)
+    np.testing.assert_allclose(result.astype(float), expected[0], rtol=2e-3, atol=1e-6)
+    for place, numbers in ((mean, expected[1]), (sums, expected[2]), (most, expected[3])):
+        np.testing.assert_allclose(
+            numbers_of_rows(machine, place, "float32", rows), numbers, rtol=2e-5, atol=2e-5
+        )
+    if update:
+        np.testing.assert_allclose(
+            numbers_of_rows(machine, factor, "float16", rows), expected[4], rtol=2e-3, atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("alpha", [0.9375, 0.96889, 0.984497])
+@pytest.mark.parametrize(
+    ("shape", "scratch_bytes"), [((8, 1024), 64 * 1024), ((24, 512), 24 * 1024), ((8, 1728), 72 * 1024)]
+)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_softmax_of_shifted_pieces(
+    machine: Machine, alpha: float, shape: tuple[int, int], scratch_bytes: int, in_place: bool
+) -> None:
+    first, second, third = (drawn(seed, shape, -0.5, 0.5, "float16") for seed in (1, 2, 3))
+    first_places = (DST, OLD_MEAN, OLD_SUM, OLD_MAX, SRC, FACTOR, MEAN, SUM, MAX)
+    later = (
+        (SRC, OLD_MEAN, OLD_SUM, OLD_MAX, SRC, FACTOR, OLD_MEAN, OLD_SUM, OLD_MAX) if in_place else V3_PLACES
     )
-    close(
-        machine.view(E, "float32", rows * 8).reshape(rows, 8), np.repeat(before / all_of_it, 8, 1), "float32"
-    )
+    rest = (V3_SCRATCH, scratch_bytes, *shape, *shape)
+    machine.reset(UB)
+    machine.put(SRC, first)
+    machine.call("SoftmaxFlashV3 first float16", *first_places, *rest, 1, 8, round(alpha * 1e6))
+    expected = shifted(first, alpha)
+    close_to_shifted(machine, first_places, shape, expected, False)
+    for loops, piece in ((2, second), (3, third)):
+        before = tuple(
+            numbers_of_rows(machine, place, "float32", shape[0]) for place in (OLD_MEAN, OLD_SUM, OLD_MAX)
+        )
+        machine.put(SRC, piece)
+        machine.call("SoftmaxFlashV3 float16", *later, *rest, loops, 8, round(alpha * 1e6))
+        close_to_shifted(
+            machine, later, shape, shifted(piece, alpha, loops, (before[0], before[1], before[2])), True
+        )
+
+
+def test_softmax_of_shifted_pieces_gives_the_figures_of_its_page(machine: Machine) -> None:
+    """The page says 1024 columns, but its steps of 20 / 16384 from row to row at 2.5 are those of 2048."""
+    shape = (8, 2048)
+    machine.reset(UB)
+    machine.put(SRC, np.linspace(0, 20, 8 * 2048).reshape(shape).astype(np.float16))
+    for place in (OLD_MEAN, OLD_SUM, OLD_MAX):
+        machine.put(place, np.full((8, 8), 0.5, np.float32))
+    machine.call("SoftmaxFlashV3 float16", *V3_PLACES, V3_SCRATCH, 80 * 1024, *shape, *shape, 1, 8, 937500)
+    result = machine.view(DST, "float16", 8 * 2048).reshape(shape)
+    page = {
+        0: ((0.0049, 0.004906, 0.004913), (0.998, 1, 1)),
+        1: ((0.00488, 0.00489, 0.00489), (0.996, 0.996, 1)),
+        2: ((0.004868, 0.004868, 0.004887), (0.996, 0.996, 1)),
+        5: ((0.004894, 0.004894, 0.004894), (1, 1, 1)),
+        6: ((0.00472, 0.00472, 0.00472), (1, 1, 1)),
+        7: ((0.004684, 0.004684, 0.004684), (1, 1, 1)),
+    }
+    for row, (head, tail) in page.items():
+        np.testing.assert_allclose(result[row, :3].astype(float), head, rtol=1e-3)
+        np.testing.assert_allclose(result[row, -3:].astype(float), tail, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({11: 12, 13: 12}, "srcM is 12, expected a multiple of 8"),
+        ({12: 448, 14: 448}, "srcK is 448, expected at least 512"),
+        ({12: 544, 14: 544}, "srcK is 544, expected a multiple of 64"),
+        ({13: 7}, "oriSrcM is 7, expected 8"),
+        ({14: 500}, "oriSrcK is 500, expected 512"),
+        ({15: 0}, "loopCnt is 0, expected at least 1"),
+        ({16: 4}, "splitMeanCnt is 4, expected 8"),
+        ({10: 4096}, "the temporary buffer has 4096 bytes"),
+        ({0: SRC + 32}, "dst overlaps"),
+        ({3: OLD_MAX + 32}, "dst overlaps"),
+        ({7: V3_SCRATCH + 64}, "temporary buffer"),
+        ({5: V3_SCRATCH + 64}, "temporary buffer"),
+    ],
+)
+def test_softmax_of_shifted_pieces_says_what_it_needs(
+    machine: Machine, changed: dict[int, int], told: str
+) -> None:
+    arguments = dict(enumerate((*V3_PLACES, V3_SCRATCH, 64 * 1024, 8, 512, 8, 512, 1, 8, 937500)))
+    machine.reset(UB)
+    machine.call("SoftmaxFlashV3 float16", *arguments.values())
+    with pytest.raises(MachineFault, match=f"SoftmaxFlashV3: .*{told}"):
+        machine.call("SoftmaxFlashV3 float16", *(arguments | changed).values())
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -31,6 +31,7 @@ RUNTIMES = {
     "composed": COMPOSED,
     "library": LIBRARY,
     "quantization": ["quantization", *LIBRARY],
+    "gradients": COMPOSED,
 }
 COUNT, ROWS, COLUMNS = 1000, 20, 48
 BYTES = {"float32": 4, "float16": 2, "int32": 4, "int16": 2, "uint8": 1}
@@ -268,12 +269,42 @@ def _others() -> Iterator[Trial]:
         yield Trial("GetAscendDequantMaxMinTmpSize", "quantization", call, sizes, operands)
 
 
+def _gradients() -> Iterator[Trial]:
+    for dtype, kept in (("float32", "float32"), ("float16", "float16"), ("float16", "float32")):
+        for update in (0, 1):
+            shape = f"matrix, {BYTES[kept]}, {'true' if update else 'false'}, false"
+            for pair in _pair("SoftMaxFlash", shape):
+                places = (A, D, E, B, F, C, C + KB)
+                operands: tuple[int | str, ...] = (*places, TMP, "bytes", ROWS, COLUMNS, COLUMNS - 5, update)
+                call = f"SoftmaxFlash {kept} {dtype}"
+                yield Trial(pair.partition("(")[0], "gradients", call, _qualified(pair), operands)
+    sizes = "AscendC::GetSoftMaxFlashV3MaxMinTmpSize(ge::Shape({16, 512}), 2, 4, most, least, true);"
+    kept_in = (A, D, D + KB, D + 2 * KB, B, E, C, C + KB, C + 2 * KB)
+    operands = (*kept_in, TMP, "bytes", 16, 512, 16, 512, 2, 8, 937500)
+    name = "GetSoftMaxFlashV3MaxMinTmpSize"
+    yield Trial(name, "gradients", "SoftmaxFlashV3 float16", sizes, operands)
+    for source, kind in (("", "DT_INT8"), ("int4 ", "DT_INT4")):
+        for dtype, out in (("float16", "DT_FLOAT16"), ("bfloat16", "DT_BF16")):
+            for way, scales in (("", "1, 128"), ("transposed ", "8, 1")):
+                turned = "true" if way else "false"
+                types = f"AscendC::TensorDataType::{kind}, AscendC::TensorDataType::{out}"
+                shape = f"ge::Shape({{8, 128}}), ge::Shape({{{scales}}}), {turned}, {types}"
+                factor = f"AscendC::GetAscendAntiQuantTmpBufferFactorSize({shape}, factor, extra);"
+                call = f"AscendAntiQuant {source}{way}{dtype}"
+                operands = (A, B, C, C + KB, TMP, "bytes", 1024, 128 if way else 8, 1)
+                name = f"GetAscendAntiQuantMaxMinTmpSize({shape}, most, least);"
+                for pair in (name, *_pair("AscendAntiQuant", shape)):
+                    function = pair.partition("(")[0]
+                    yield Trial(function, "gradients", call, _qualified(pair), operands, factor, 128)
+
+
 TRIALS = [
     *_elementwise(),
     *_math(),
     *(trial for dtype in ("float32", "float16") for trial in (*_norms(dtype), *_rows(dtype))),
     *_reductions(),
     *_others(),
+    *_gradients(),
 ]
 # Calls without a temporary buffer; their sizes are 0.
 NONE_NEEDED = {

@@ -14,6 +14,21 @@ PIECE = (
     "yLocal[1280], SoftMaxTiling{}, {8, 32, 8, 32});"
 )
 GRADIENT = "AscendC::SoftmaxGrad<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, false, {8, 32, 8, 32});"
+NORMALIZED = (
+    "AscendC::SoftmaxFlash<T>(yLocal, yLocal[256], yLocal[512], x1Local, yLocal[768], x2Local, "
+    "x2Local[256], SoftMaxTiling{}, true, {8, 32, 8, 32});"
+)
+SHIFTED = (
+    "AscendC::LocalTensor<uint8_t> room; AscendC::PopStackBuffer<uint8_t, AscendC::TPosition::LCM>(room); "
+    "AscendC::LocalTensor<T> rows = room.template ReinterpretCast<T>(); "
+    "AscendC::LocalTensor<float> kept = room[24576].template ReinterpretCast<float>(); "
+    "AscendC::Duplicate(rows, T(1), 4096); AscendC::Duplicate(kept, 0.5f, 512); "
+    "AscendC::PipeBarrier<PIPE_V>(); "
+    "AscendC::SoftmaxFlashV3<T, float, true>(rows[4096], kept, kept[64], kept[128], rows, rows[8192], "
+    "kept[192], kept[256], kept[320], room[32768], SoftMaxTiling{}, "
+    "AscendC::SoftMaxParams(8, 512, 8, 512, 2, 8, 0.9375f)); "
+    "AscendC::Add(yLocal, x1Local, rows[4096], count);"
+)
 SUMS = "AscendC::SoftmaxGradFront<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, {8, 32, 8, 32});"
 
 
@@ -24,6 +39,9 @@ SUMS = "AscendC::SoftmaxGradFront<T>(yLocal, x1Local, x2Local, SoftMaxTiling{}, 
         ("fp16_8192x2048", SUMS),
         ("fp32_2048x1024", GRADIENT),
         ("fp32_2048x1024", PIECE),
+        ("fp16_8192x2048", NORMALIZED),
+        ("fp32_2048x1024", NORMALIZED),
+        ("fp16_8192x2048", SHIFTED),
     ],
 )
 def test_a_call_needs_no_barriers_of_the_kernel(

@@ -104,6 +104,9 @@ LIBRARY(TransData, const auto plain = MakeLayout(MakeShape(1, 16, 1, 1, 16), Mak
 LIBRARY(SoftmaxFlash, SoftMaxTiling tiling{}; tiling.srcM = kRows; tiling.srcK = kColumns;
         SoftmaxFlash(result(a), sized(kOther, 8 * kRows), sized(kFar, 8 * kRows), source(a), sized(kThird, 8 * kRows), sized(kFourth, 8 * kRows),
                      sized(kFourth + 4096, 8 * kRows), scratch(a), tiling, false, {kRows, kColumns, kRows, kColumns}))
+LIBRARY(SoftmaxFlashV3, SoftmaxFlashV3<half, float>(sized<half>(a[0], 8 * 512), sized(kOther, 64), sized(kFar, 64), sized(kFar + 1024, 64),
+        sized<half>(a[1], 8 * 512), sized<half>(kThird, 128), sized(kFourth, 64), sized(kFourth + 1024, 64), sized(kFourth + 2048, 64), scratch(a),
+        SoftMaxTiling{}, SoftMaxParams{8, 512, 8, 512}))
 
 #define CONTRACT(name, call_name, overlap, page) \
     const Register kLibrary_##name(#name, [](Arguments a) { Library<LibraryContract::name>::call(a); });

@@ -45,13 +45,26 @@ bool register_norms() {
     return true;
 }
 
-// Arguments: dst, sum, max, src, factor, sum before, max before, scratch, bytes, rows, columns, update.
-const Register kFlash("SoftmaxFlash", [](Arguments a) {
-    SoftMaxTiling tiling{};
-    tiling.srcM = uint32_t(a[9]), tiling.srcK = uint32_t(a[10]);
-    SoftmaxFlash(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]), tensor<float>(a[4]), tensor<float>(a[5]),
-                 tensor<float>(a[6]), bytes_at(a[7], a[8]), tiling, a[11] != 0, {tiling.srcM, tiling.srcK, tiling.srcM, tiling.srcK});
-});
+// Arguments: dst, sum, max, src, factor, sum before, max before, scratch, bytes, rows, stride, columns, update.
+template <typename T, typename S>
+void flash(Arguments a) {
+    const uint32_t rows = uint32_t(a[9]), stride = uint32_t(a[10]);
+    SoftmaxFlash<T>(tensor<T>(a[0]), tensor<S>(a[1]), tensor<S>(a[2]), tensor<T>(a[3]), tensor<T>(a[4]), tensor<S>(a[5]), tensor<S>(a[6]), bytes_at(a[7], a[8]),
+                    SoftMaxTiling{}, a[12] != 0, {rows, stride, rows, uint32_t(a[11])});
+}
+const Register kFlash("SoftmaxFlash float32 float32", &flash<float, float>), kFlashHalf("SoftmaxFlash float16 float16", &flash<half, half>);
+const Register kFlashMixed("SoftmaxFlash float32 float16", &flash<half, float>);
+
+// Arguments: dst, mean, sum, max, src, factor, mean before, sum before, max before, scratch, bytes, rows, columns, counting rows and columns, loops,
+// parts, millionths of alpha.
+template <bool update>
+void shifted(Arguments a) {
+    const SoftMaxParams params(uint32_t(a[11]), uint32_t(a[12]), uint32_t(a[13]), uint32_t(a[14]), uint32_t(a[15]), uint32_t(a[16]), float(a[17]) / 1e6f);
+    SoftmaxFlashV3<half, float, update>(tensor<half>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), tensor<float>(a[3]), tensor<half>(a[4]),
+                                        tensor<half>(a[5]), tensor<float>(a[6]), tensor<float>(a[7]), tensor<float>(a[8]), bytes_at(a[9], a[10]),
+                                        SoftMaxTiling{}, params);
+}
+const Register kShiftedFirst("SoftmaxFlashV3 first float16", &shifted<false>), kShifted("SoftmaxFlashV3 float16", &shifted<true>);
 
 // Arguments: dst, src, offset, scale, scratch, bytes, elements, rows or columns, groups.
 template <typename T, bool transposed, typename In = int8_t>

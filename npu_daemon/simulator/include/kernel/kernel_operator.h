@@ -45,6 +45,7 @@
 #include "asim/api/bilinear_interpolation.h"
 #include "asim/api/matrix_padding.h"
 #include "asim/api/norm_gradients.h"
+#include "asim/api/softmax_flash_steps.h"
 #include "asim/api/special_registers.h"
 #include "asim/api/layout.h"
 #include "asim/api/vector_sort.h"

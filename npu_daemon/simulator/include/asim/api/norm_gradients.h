@@ -40,6 +40,7 @@ public:
         rest_ = rest_[whole];
         return taken;
     }
+    Floats rest() const { return rest_; }
 
 private:
     Floats rest_;
@@ -259,44 +260,6 @@ __aicore__ inline void BatchNorm(const LocalTensor<T> &output, const LocalTensor
                                  const LocalTensor<T> &inputX, const LocalTensor<T> &gamm, const LocalTensor<T> &beta, const T epsilon,
                                  const BatchNormTiling &tiling) {
     BatchNorm<T, isReuseSource, isBasicBlock>(output, outputMean, outputVariance, inputX, gamm, beta, composed_calls::free_scratch(), epsilon, tiling);
-}
-
-// Softmax of rows that come in pieces: normalized with each piece, and the factor of what came before.
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false>
-__aicore__ inline void SoftmaxFlash(const LocalTensor<T> &dstTensor, const LocalTensor<T> &sumTensor, const LocalTensor<T> &maxTensor,
-                                    const LocalTensor<T> &srcTensor, const LocalTensor<T> &expMaxTensor, const LocalTensor<T> &inSumTensor,
-                                    const LocalTensor<T> &inMaxTensor, const LocalTensor<uint8_t> &sharedTmpBuffer, const SoftMaxTiling &tiling,
-                                    bool isUpdate = false, const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
-    using namespace composed_calls;
-    static_assert(std::is_same_v<T, float>, "SoftmaxFlash is simulated for tensors of float");
-    const SoftmaxRows rows = rows_of(ComposedCall::SoftmaxFlash, srcTensor, tiling, softmaxShapeInfo);
-    asim::check_demand(ComposedCall::SoftmaxFlash, Demand::WholeBlocks, rows.stride * static_cast<uint32_t>(sizeof(T)), 0);
-    const uint32_t count = rows.shape.rows * rows.stride, numbers = rows.shape.rows * kFloatsOfBlock;
-    check_operands(LibraryContract::SoftmaxFlash, dstTensor, count, sharedTmpBuffer, srcTensor);
-    if (!isUpdate) {
-        SoftMax<T>(dstTensor, sumTensor, maxTensor, srcTensor, sharedTmpBuffer, tiling, softmaxShapeInfo);
-        return;
-    }
-    asim::check_scratch(ComposedCall::SoftmaxFlash, bytes_of(sharedTmpBuffer), uint64_t{numbers} * sizeof(float) + uint64_t{rows.stride} * sizeof(float));
-    const Floats before = sharedTmpBuffer.template ReinterpretCast<float>();
-    const Steps<float> blocks(numbers);
-    blocks.muls(before, inSumTensor, 1.0f);
-    SoftmaxFlashV2<T, true>(dstTensor, sumTensor, maxTensor, srcTensor, expMaxTensor, inSumTensor, inMaxTensor,
-                            sharedTmpBuffer[numbers * static_cast<uint32_t>(sizeof(float))], tiling, softmaxShapeInfo);
-    blocks.mul(expMaxTensor, expMaxTensor, before);
-    blocks.div(expMaxTensor, expMaxTensor, sumTensor);
-    with_row_blocks(dstTensor, dstTensor, RowBlocks{sumTensor, 1}, rows.shape.rows, rows.stride,
-                    [](const Floats &to, const Floats &from, const Floats &block, const auto &params) {
-                        Div<float, false>(to, from, block, kRegisterMask, 1, params);
-                    });
-}
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false>
-__aicore__ inline void SoftmaxFlash(const LocalTensor<T> &dstTensor, const LocalTensor<T> &sumTensor, const LocalTensor<T> &maxTensor,
-                                    const LocalTensor<T> &srcTensor, const LocalTensor<T> &expMaxTensor, const LocalTensor<T> &inSumTensor,
-                                    const LocalTensor<T> &inMaxTensor, const SoftMaxTiling &tiling, bool isUpdate = false,
-                                    const SoftMaxShapeInfo &softmaxShapeInfo = {}) {
-    SoftmaxFlash<T, isReuseSource, isBasicBlock>(dstTensor, sumTensor, maxTensor, srcTensor, expMaxTensor, inSumTensor, inMaxTensor,
-                                                 composed_calls::free_scratch(), tiling, isUpdate, softmaxShapeInfo);
 }
 
 }  // namespace AscendC

@@ -12,7 +12,7 @@ namespace asim {
     CALL(LogSoftMax) CALL(SimpleSoftMax) CALL(LayerNorm) CALL(RmsNorm) CALL(GroupNorm) CALL(DeepNorm) CALL(Normalize) \
     CALL(WelfordUpdate) CALL(WelfordFinalize) CALL(TopK) CALL(AscendQuant) CALL(DropOut) CALL(Transpose)              \
     CALL(Digamma) CALL(Lgamma) CALL(SoftMax) CALL(SoftmaxFlashV2) CALL(SoftmaxGrad) CALL(AdjustSoftMaxRes) \
-    CALL(LayerNormGrad) CALL(LayerNormGradBeta) CALL(BatchNorm) CALL(SoftmaxFlash) CALL(AscendAntiQuant) CALL(Pad) CALL(UnPad)    \
+    CALL(LayerNormGrad) CALL(LayerNormGradBeta) CALL(BatchNorm) CALL(SoftmaxFlash) CALL(SoftmaxFlashV3) CALL(AscendAntiQuant) CALL(Pad) CALL(UnPad)    \
     CALL(TransData) CALL(BilinearInterpolation) CALL(Broadcast)
 
 enum class ASIM_API_TYPE ComposedCall : uint8_t {
@@ -69,7 +69,8 @@ enum class ASIM_API_TYPE Demand : uint8_t {
     QUANTITY(RightPad, "rightPad") QUANTITY(PaddedWidth, "leftPad + srcOriWidth + rightPad")                             \
     QUANTITY(PaddedColumns, "srcWidth - srcOriWidth, the columns to fill,") QUANTITY(SourceBytes, "the number of bytes of src") \
     QUANTITY(HorizontalRepeats, "hRepeat") QUANTITY(VerticalRepeats, "vRepeat") QUANTITY(VerticalOffset, "vROffset")      \
-    QUANTITY(Rank, "rank")
+    QUANTITY(Rank, "rank") QUANTITY(SrcM, "srcM") QUANTITY(SrcK, "srcK") QUANTITY(OriSrcM, "oriSrcM")                      \
+    QUANTITY(OriSrcK, "oriSrcK") QUANTITY(LoopCnt, "loopCnt") QUANTITY(SplitMeanCnt, "splitMeanCnt")
 
 enum class ASIM_API_TYPE Quantity : uint8_t {
 #define ASIM_NAME(Name, text) Name,

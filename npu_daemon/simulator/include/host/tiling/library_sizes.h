@@ -233,6 +233,39 @@ inline void GetAscendDequantMaxMinTmpSize(const ge::Shape &shape, uint32_t, uint
     minValue = maxValue = 3 * ((columns * 4 + 255) / 256 * 256);
 }
 
+// Of values that share their factors, or of a row of them: halfs where half comes out, else floats, halfs to convert, and factors in float.
+// At least a data block of the source, which of four bits are 64 values.
+inline void GetAscendAntiQuantMaxMinTmpSize(const ge::Shape &srcShape, const ge::Shape &scaleShape, bool isTranspose, ge::DataType inputDataType,
+                                            ge::DataType outputDataType, uint32_t &maxValue, uint32_t &minValue) {
+    constexpr uint32_t kUnit = 64;
+    const auto last = [](const ge::Shape &shape) {
+        const size_t dimensions = shape.GetDimNum();
+        return static_cast<uint32_t>(dimensions == 0 ? 1 : shape.GetDim(dimensions - 1));
+    };
+    const uint32_t value_bytes = outputDataType == ge::DT_FLOAT16 ? 2 : 3 * 4, width = std::max(1u, last(scaleShape));
+    uint32_t values = isTranspose ? last(srcShape) / width : width;
+    if (scaleShape.GetShapeSize() <= 1) values = static_cast<uint32_t>(srcShape.GetShapeSize());
+    minValue = value_bytes * (inputDataType == ge::DT_INT4 ? kUnit : kUnit / 2);
+    maxValue = std::max(minValue, value_bytes * ((values + kUnit - 1) / kUnit * kUnit));
+}
+inline uint32_t GetAscendAntiQuantMaxTmpSize(const ge::Shape &srcShape, const ge::Shape &scaleShape, bool isTranspose, ge::DataType inputDataType,
+                                             ge::DataType outputDataType) {
+    uint32_t most = 0, least = 0;
+    GetAscendAntiQuantMaxMinTmpSize(srcShape, scaleShape, isTranspose, inputDataType, outputDataType, most, least);
+    return most;
+}
+inline uint32_t GetAscendAntiQuantMinTmpSize(const ge::Shape &srcShape, const ge::Shape &scaleShape, bool isTranspose, ge::DataType inputDataType,
+                                             ge::DataType outputDataType) {
+    uint32_t most = 0, least = 0;
+    GetAscendAntiQuantMaxMinTmpSize(srcShape, scaleShape, isTranspose, inputDataType, outputDataType, most, least);
+    return least;
+}
+inline void GetAscendAntiQuantTmpBufferFactorSize(const ge::Shape &, const ge::Shape &, bool, ge::DataType, ge::DataType outputDataType,
+                                                  uint32_t &maxLiveNodeCount, uint32_t &extraBuf) {
+    maxLiveNodeCount = outputDataType == ge::DT_FLOAT16 ? 2 : 3 * 4;
+    extraBuf = 0;
+}
+
 enum class SortType { RADIX_SORT, MERGE_SORT };
 struct SortConfig {
     SortType type = SortType::RADIX_SORT;

@@ -63,6 +63,30 @@ inline uint32_t GetSoftMaxFlashV2MinTmpSize(const ge::Shape &shape, uint32_t, ui
 inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const ge::Shape &shape, uint32_t, uint32_t, bool isUpdate, bool = false, bool = false) {
     return GetSoftMaxMinTmpSize(shape, 4, isUpdate);
 }
+// SoftmaxFlash keeps the sums of before, and of halves works on rows in float with up to six numbers of each. What the host is told is the
+// type of the numbers, so floats are those of either.
+inline uint32_t GetSoftMaxFlashMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isUpdate, bool isReuseSource) {
+    constexpr uint32_t kBlockBytes = 32, kNumbers = 6;
+    const size_t dimensions = shape.GetDimNum();
+    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+    const uint32_t rows = static_cast<uint32_t>(shape.GetShapeSize()) / columns, row_bytes = columns * 4 + kNumbers * kBlockBytes;
+    return GetSoftMaxMinTmpSize(shape, 4, isReuseSource) + std::max(row_bytes, typeSize == 4 && isUpdate ? rows * kBlockBytes : 0);
+}
+inline uint32_t GetSoftMaxFlashMaxTmpSize(const ge::Shape &shape, uint32_t, bool, bool isReuseSource) {
+    constexpr uint32_t kBlockBytes = 32, kNumbers = 6;
+    const size_t dimensions = shape.GetDimNum();
+    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+    const uint32_t rows = static_cast<uint32_t>(shape.GetShapeSize()) / columns;
+    return GetSoftMaxMinTmpSize(shape, 4, isReuseSource) + std::max(1u, rows) * (columns * 4 + kNumbers * kBlockBytes);
+}
+// SoftmaxFlashV3 works on eight rows at a time, or more: each in float, a repeat of partial results and 33 numbers.
+inline void GetSoftMaxFlashV3MaxMinTmpSize(const ge::Shape &shape, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue, bool, bool = false) {
+    constexpr uint32_t kRows = 8, kOthers = 64 + 33;
+    const size_t dimensions = shape.GetDimNum();
+    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+    minValue = kRows * (columns + kOthers) * 4;
+    maxValue = std::max(minValue, static_cast<uint32_t>(shape.GetShapeSize()) / columns * (columns + kOthers) * 4);
+}
 // The extents, which are all that the simulated SoftMax reads; how it splits them follows from its scratch.
 template <typename Tiling>
 void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t scratch, Tiling &tiling) {
@@ -75,6 +99,14 @@ void SoftMaxGradTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t s
 template <typename Tiling>
 void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t, uint32_t scratch, Tiling &tiling, bool, bool = false,
                               bool = false) {
+    SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
+}
+template <typename Tiling>
+void SoftMaxFlashTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t scratch, Tiling &tiling, bool = false) {
+    SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
+}
+template <typename Tiling>
+void SoftMaxFlashV3TilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t, uint32_t scratch, Tiling &tiling, bool, bool = false) {
     SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
 }
 

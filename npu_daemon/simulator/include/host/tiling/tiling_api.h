@@ -28,6 +28,12 @@ namespace asim::host {
                            ": the scratch memory of this library call is not known to the simulator");
 }
 
+// The last extent, at least 1: rows are what is left of the number of elements.
+inline uint32_t columns_of(const ge::Shape &shape) {
+    const size_t dimensions = shape.GetDimNum();
+    return static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+}
+
 }  // namespace asim::host
 
 namespace AscendC {
@@ -67,23 +73,20 @@ inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const ge::Shape &shape, uint32_t, ui
 // type of the numbers, so floats are those of either.
 inline uint32_t GetSoftMaxFlashMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isUpdate, bool isReuseSource) {
     constexpr uint32_t kBlockBytes = 32, kNumbers = 6;
-    const size_t dimensions = shape.GetDimNum();
-    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+    const uint32_t columns = asim::host::columns_of(shape);
     const uint32_t rows = static_cast<uint32_t>(shape.GetShapeSize()) / columns, row_bytes = columns * 4 + kNumbers * kBlockBytes;
     return GetSoftMaxMinTmpSize(shape, 4, isReuseSource) + std::max(row_bytes, typeSize == 4 && isUpdate ? rows * kBlockBytes : 0);
 }
 inline uint32_t GetSoftMaxFlashMaxTmpSize(const ge::Shape &shape, uint32_t, bool, bool isReuseSource) {
     constexpr uint32_t kBlockBytes = 32, kNumbers = 6;
-    const size_t dimensions = shape.GetDimNum();
-    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+    const uint32_t columns = asim::host::columns_of(shape);
     const uint32_t rows = static_cast<uint32_t>(shape.GetShapeSize()) / columns;
     return GetSoftMaxMinTmpSize(shape, 4, isReuseSource) + std::max(1u, rows) * (columns * 4 + kNumbers * kBlockBytes);
 }
 // SoftmaxFlashV3 works on eight rows at a time, or more: each in float, a repeat of partial results and 33 numbers.
 inline void GetSoftMaxFlashV3MaxMinTmpSize(const ge::Shape &shape, uint32_t, uint32_t, uint32_t &maxValue, uint32_t &minValue, bool, bool = false) {
     constexpr uint32_t kRows = 8, kOthers = 64 + 33;
-    const size_t dimensions = shape.GetDimNum();
-    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 1 : std::max<int64_t>(1, shape.GetDim(dimensions - 1)));
+    const uint32_t columns = asim::host::columns_of(shape);
     minValue = kRows * (columns + kOthers) * 4;
     maxValue = std::max(minValue, static_cast<uint32_t>(shape.GetShapeSize()) / columns * (columns + kOthers) * 4);
 }
